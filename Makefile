@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: packages prove-packages prove-fleet prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-packages prove-reproducible prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -20,11 +20,12 @@ help: ## this list
 
 # Without the shop, Parquet and pictures, which doctor does not use and which are half of what there is to compile.
 doctor: needs ## build what doctor needs, then measure and judge this machine; writes wakewatt-report.html
-	@$(CARGO) build --quiet --locked --release --package wakewatt --no-default-features
+	@test -x $(BINARY) || echo "building wakewatt; the first time this takes some minutes"
+	@$(CARGO) build --locked --release --package wakewatt --no-default-features
 	$(BINARY) doctor --output $(REPORT) $(DOCTOR)
 
 build: needs ## the static binary with everything, built fast; what packages hold is smaller (make dist)
-	@$(CARGO) build --quiet --locked --release --package wakewatt
+	@$(CARGO) build --locked --release --package wakewatt
 	@echo "built $(BINARY)"
 
 needs:
@@ -81,6 +82,7 @@ doc:
 
 reference:
 	$(CARGO) xtask ref --check
+	$(CARGO) xtask words --check
 	$(CARGO) xtask licences >/dev/null
 
 hosts:
@@ -109,10 +111,25 @@ prove-ansible: needs ## the Ansible collection on three hosts in network namespa
 	@$(ENSURE) --optional sshd=openssh-server ip=iproute2
 	@CARGO="$(CARGO)" scripts/prove-ansible.sh
 
+packages: needs ## a release's files in dist/packages: .deb, .rpm, container image, tar archive, bill of materials, SHA256SUMS
+	$(CARGO) xtask packages dist/packages $(PACKAGES)
+
+prove-packages: needs ## the packages judged, installed, run, scraped, killed and removed on a Debian booted for it (root, some ten minutes; PACKAGES="--bin FILE")
+	CARGO="$(CARGO)" scripts/prove-packages.sh $(PACKAGES)
+
+prove-reproducible: needs ## two builds of every package in two folders, with other homes, umasks and time zones: the same bytes, and no folder's name in them (half an hour; BIN=FILE compares the packages of one binary)
+	CARGO="$(CARGO)" scripts/prove-reproducible.sh $(if $(BIN),--bin $(BIN))
+
 prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this machine: one node, 200 that are not there (root; 20 CPU minutes the first time)
 	CARGO="$(CARGO)" scripts/prove-fleet.sh
 
-# The report in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
+# As long as PROVE_S says, in seconds; what came of it is printed.
+PROVE_S ?= 3600
+prove-agent: needs ## an hour (PROVE_S) of a real Prometheus scraping the agent on this machine under load, either killed again and again: nothing counted twice
+	@$(ENSURE) prometheus=prometheus
+	WAKEWATT_PROVE_AGENT_S=$(PROVE_S) $(CARGO) test --quiet --locked --workspace --test it -- --nocapture agent_killed::
+
+# The report and the agent's page in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:
 	@$(ENSURE) --optional chromium=chromium
 	@if ! $(CARGO) xtask help 2>/dev/null | grep -q screenshot; then echo "skipped: no report check in this xtask"; \
@@ -122,7 +139,8 @@ page:
 	else set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	  $(CARGO) build --quiet --locked --workspace --bin wakewatt; \
 	  $(TARGET)/$(TRIPLE)/debug/wakewatt doctor --read-only --host "$$(ls fixtures/hosts/*.host | head -1)" --output "$$folder/report.html" >/dev/null; \
-	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; fi
+	  $(CARGO) xtask screenshot "$$folder/report.html" "$$folder"; \
+	  $(CARGO) xtask agent-page $(TARGET)/$(TRIPLE)/debug/wakewatt "$$folder/agent"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
 	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf

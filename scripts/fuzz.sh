@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 features=()
-targets=(host run wtrace replay vectors server watch meters series import report profile plan journal boot)
-if [ "${FUZZ_FEATURES:-}" = core ]; then features=(--no-default-features); targets=(host run wtrace replay vectors server watch meters series import); fi
+targets=(host run wtrace replay vectors server watch meters series import rollout firmware report profile plan journal boot hosts replies bmc)
+if [ "${FUZZ_FEATURES:-}" = core ]; then features=(--no-default-features); targets=(host run wtrace replay vectors server watch meters series import rollout firmware); fi
 if [ $# -gt 0 ]; then targets=("$@"); fi
 command -v c++ >/dev/null || { echo "skipped: fuzzing needs a C++ compiler (Debian package g++)"; exit 0; }
 out=$(pwd)/target/fuzz

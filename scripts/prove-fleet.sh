@@ -8,14 +8,14 @@ cd "$(dirname "$0")/.."
 dir=$PWD/target/testbed/kubernetes nodes=${NODES:-200}
 [ "$(id -u)" = 0 ] || { echo "prove-fleet needs root: it makes namespaces and a kubelet" >&2; exit 1; }
 [ -w /sys/devices/system/cpu/cpuidle/current_governor ] || { echo "prove-fleet changes the idle governor, and this kernel has none to change" >&2; exit 1; }
-scripts/ensure-packages.sh go=golang-go etcd=etcd-server containerd=containerd runc=runc ip=iproute2 openssl=openssl bc=bc
+scripts/ensure-packages.sh go=golang-go etcd=etcd-server containerd=containerd runc=runc ip=iproute2 openssl=openssl bc=bc prometheus=prometheus python3=python3
 [ -e /usr/lib/cni/ptp ] || scripts/ensure-packages.sh cni-ptp=containernetworking-plugins || [ -e /usr/lib/cni/ptp ]
 testbed/kubernetes/build.sh "$dir"
 triple=$(rustc -vV | sed -n 's/^host: //p')
 "${CARGO:-cargo}" build --quiet --locked --workspace --bin wakewatt
 wakewatt=$dir/wakewatt
 strip -o "$wakewatt" "${CARGO_TARGET_DIR:-target}/$triple/debug/wakewatt"
-proof=$("${CARGO:-cargo}" test --quiet --locked -p wakewatt-carry --test cluster --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
+proof=$("${CARGO:-cargo}" test --quiet --locked --workspace --test cluster --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
 chart() { # VALUE…: the chart as helm makes it, where helm is; it is a Go program, so it can be built where Kubernetes was
   local helm
   helm=$(PATH="$dir/bin:$PATH" command -v helm) || { GOFLAGS=-buildvcs=false GOBIN="$dir/bin" nice -n 10 go install helm.sh/helm/v3/cmd/helm@v3.19.4 >&2; helm=$dir/bin/helm; }

@@ -9,8 +9,15 @@ log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 took=()
 
+cat <<EOF
+$# stages: $*. The first that fails ends it.
+It says at the end what each took, and what was skipped and why. No setting of this machine is changed; as root on Debian, programs that are missing are installed.
+The first time is compiling, mostly: half an hour on two CPUs that do nothing else, 10 GB of disk.
+EOF
+n=0
 for stage in "$@"; do
-    echo "make $stage"
+    n=$((n + 1))
+    echo "make $stage ($n of $#)"
     start=$SECONDS
     "${MAKE:-make}" --no-print-directory "$stage" 2>&1 | tee -a "$log"
     code=${PIPESTATUS[0]}

@@ -49,11 +49,18 @@ fn registers() -> Vec<String> {
     if is_known { vec![format!("-DARCH_{arch}"), "-DARCH_HAS_REGISTERS".into()] } else { Vec::new() }
 }
 
+/// BTF names the files that lines are of; with the folder's own name in them, the same sources in two folders would be two programs.
+fn named_alike() -> String {
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    format!("-ffile-prefix-map={folder}=/wakewatt/probes")
+}
+
 fn compile(clang: &str, source: &Path, object: &Path) {
     // -g makes the BTF that relocation needs; -mcpu=v3 is understood since Linux 5.1.
     let status = Command::new(clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-std=gnu11", "-Wall", "-Werror", "-Isrc/shared"])
         .args(registers())
+        .arg(named_alike())
         .arg("-c")
         .arg(source)
         .arg("-o")

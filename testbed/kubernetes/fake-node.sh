@@ -22,5 +22,6 @@ case "$1 ${2:-}" in
     [ ! -e "$state" ] || echo "applied $note" > "$state"
     printf '%s' "$node" ;;
   "tune undo") rm -f "$state" ;;
+  "capture -o") cat "$WAKEWATT_FAKE_STATE/capture.host" ;;
   *) echo "fake node $node knows no answer to: $*" >&2; exit 3 ;;
 esac

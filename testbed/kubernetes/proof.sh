@@ -16,4 +16,7 @@ kubectl logs -n wakewatt daemonset/wakewatt-agent | head -20
 for _ in $(seq 60); do curl -fs http://127.0.0.1:9742/metrics > "$dir/agent.metrics" && break; sleep 0.5; done
 grep -c '^wakewatt_' "$dir/agent.metrics" | sed 's/$/ series of the agent as a DaemonSet/'
 "$program" --nocapture --test-threads=1
-"$(dirname "$0")/rollout.sh" "$dir" "$dir/wakewatt"
+for part in collect rollout k0; do
+  echo "--- $part"
+  "$(dirname "$0")/$part.sh" "$dir" "$dir/wakewatt"
+done

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program for people at a terminal.
 
 mod aarch64;
+mod agent_page;
 mod bench;
 mod binary;
 mod boot_tree;
@@ -56,6 +57,8 @@ enum Chore {
     Fixtures(fixtures::Args),
     /// Look at a report in a headless browser: pictures, PDF, no request, no script error, no overflow
     Screenshot(screenshot::Args),
+    /// Look at a running agent's page in a headless browser, with six made-up hours behind it
+    AgentPage(agent_page::Args),
     /// Let Debian's own GRUB make a grub.cfg from the planned drop-in, and look at it (root)
     BootTree(boot_tree::Args),
     /// Build the documentation as a site from site/, docs/ and the guide; --check looks at links and the table of contents only
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Chore::BuildAarch64(args) => aarch64::run(&args),
         Chore::Fixtures(args) => fixtures::run(&args),
         Chore::Screenshot(args) => screenshot::run(&args),
+        Chore::AgentPage(args) => agent_page::run(&args),
         Chore::BootTree(args) => boot_tree::run(&args),
         Chore::Site(args) => site::run(&args),
         Chore::Skips(args) => skips::run(&args),

@@ -5,8 +5,8 @@
 //! is named on the page; the rest goes on.
 
 use crate::confined::{self, Beside, Confine, Confined};
-use crate::families::{Described, Known, Latencies, Own, SETTING_TOPICS, page};
-use crate::format::Written;
+use crate::families::{Described, Known, LASTING_TOPICS, Latencies, Own, SETTING_TOPICS, page};
+use crate::format::{Format, Written};
 use crate::history::{Limits, Ring};
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
@@ -14,6 +14,7 @@ use crate::otlp::{self, Outbox, Sender};
 use crate::paying::Payers;
 use crate::pulse::Pulse;
 use crate::recent::Recent;
+use crate::telltales::{self, Fingerprint};
 use crate::totals::Totals;
 use crate::trouble::Teller;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,9 @@ use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
-use wakewatt_core::watch::{Counters, Rates, Sources};
-use wakewatt_host::{clock, own_usage};
+use wakewatt_core::units::LatencyLimit;
+use wakewatt_core::watch::{Counters, Rates, Reading, Sources};
+use wakewatt_host::{clock, own_pages, own_usage};
 use wakewatt_lab::refusal::Refusal;
 use wakewatt_lab::trace::WakeFeed;
 use wakewatt_lab::watch::{Sampler, WatchedMachine};
@@ -141,10 +143,16 @@ pub struct Engine {
     plan: Plan,
     source: Box<dyn Source>,
     topology: Topology,
+    /// What no setting changes while the kernel runs.
+    lasting: Snapshot,
+    /// What files that tell of a change held when the settings were looked at.
+    telltales: Option<u32>,
     sampler: Sampler,
     feed: Result<WakeFeed, Option<String>>,
     totals: Totals,
-    now: Counters,
+    /// As last read.
+    limit: Option<Reading<LatencyLimit>>,
+    /// As asked for since the last reading: a page of metrics needs no rates.
     rates: Option<Arc<Rates>>,
     page: Arc<Written>,
     own: Own,
@@ -172,10 +180,13 @@ impl Engine {
     /// Looks at the machine, attaches what was asked for, takes the first reading.
     pub fn open(plan: Plan) -> Result<Engine, Refusal> {
         let source = plan.machine.watched().source()?;
-        let sampler = Sampler::open(plan.machine.watched(), plan.sources)?;
+        let mut sampler = Sampler::open_with(plan.machine.watched(), plan.sources, telltales::files)?;
+        // They are looked for with the daemons.
+        sampler.has_holders = false;
         let attach = || WakeFeed::attach_by(&*source, plan.payers.map(|payers| payers.by));
         let mut feed = if plan.is_traced { attach().map_err(|why| Some(why.to_string())) } else { Err(None) };
         let topology = Snapshot::read(&*source, |topic| topic == "topology").topology;
+        let lasting = Snapshot::read(&*source, |topic| LASTING_TOPICS.contains(&topic));
         let history = match &plan.history {
             None => Err(None),
             Some((folder, limits)) => Ring::open(folder, *limits).map_err(|why| Some(why.to_string())),
@@ -193,12 +204,14 @@ impl Engine {
             history,
             confined,
             topology,
+            lasting,
+            telltales: None,
             plan,
             source,
             sampler,
             feed,
             totals: Totals::default(),
-            now: Counters::default(),
+            limit: None,
             rates: None,
             page: Arc::default(),
             own: Own::default(),
@@ -291,7 +304,7 @@ impl Engine {
             }
             Ask::Rates(answer) if !answer.is_closed() => {
                 self.refresh();
-                let _ = answer.send(self.rates.clone());
+                let _ = answer.send(self.rates());
             }
             Ask::Page(_) | Ask::Node(_) | Ask::Rates(_) | Ask::Stop => {}
         }
@@ -303,26 +316,43 @@ impl Engine {
         }
     }
 
+    /// The last reading.
+    fn now(&self) -> &Counters {
+        self.sampler.latest()
+    }
+
+    /// What the last two readings say.
+    fn rates(&mut self) -> Option<Arc<Rates>> {
+        if self.rates.is_none() {
+            let mut rates = self.sampler.rates()?;
+            rates.machine.limit_holders.clone_from(&self.described.holders);
+            self.rates = Some(Arc::new(rates));
+        }
+        self.rates.clone()
+    }
+
     /// The node as of the last reading.
     fn node(&mut self) -> Arc<Node> {
         if let Some(node) = &self.node {
             return Arc::clone(node);
         }
+        let rates = self.rates();
+        let now = self.sampler.latest();
         let (latencies, latencies_of_ns) = self.recent.since(self.read_at, &self.latencies);
         let cost = OwnCost {
             version: self.own.version.into(),
             cpu_ns: self.own.cpu_ns,
             resident_bytes: self.own.resident_bytes,
             n_remote_interrupts: self.totals.n_remote_interrupts,
-            reading_ns: self.now.took_ns,
+            reading_ns: now.took_ns,
         };
         // Seconds since 1970 fit.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let started_ms = (self.start_s * 1e3) as u64;
         let node = Arc::new(Node::of(&Parts {
-            rates: self.rates.as_deref(),
+            rates: rates.as_deref(),
             described: &self.described,
-            limit: self.now.global_limit,
+            limit: now.global_limit,
             sources: &self.own.sources,
             is_traced: self.plan.is_traced,
             trace_gaps: self.feed.as_ref().map(WakeFeed::gaps).unwrap_or_default(),
@@ -333,7 +363,7 @@ impl Engine {
             is_by_payer: self.plan.payers.is_some(),
             read_at: self.read_at,
             own: cost,
-            wall_ms: self.now.clocks.wall_at_ns / 1_000_000,
+            wall_ms: now.clocks.wall_at_ns / 1_000_000,
             started_ms,
         }));
         self.node = Some(Arc::clone(&node));
@@ -341,21 +371,14 @@ impl Engine {
     }
 
     fn read(&mut self) {
-        self.look();
-        self.node = None;
-        if let Some(rates) = self.sampler.take() {
-            self.rates = Some(Arc::new(rates));
-        }
+        let has_judged = self.look();
+        (self.node, self.rates) = (None, None);
+        self.sampler.read();
         self.read_at = Instant::now();
-        if let Some(now) = self.sampler.latest() {
-            self.totals.advance(&self.sampler.layout, now);
-            let is_limit_new = self.rates.is_some() && now.global_limit != self.now.global_limit;
-            self.now = now.clone();
-            if is_limit_new {
-                // Who holds it is looked for at once, not in a minute, when they may have left.
-                let facts = self.facts(|topic| topic == "holders");
-                self.described.hold(&facts);
-            }
+        self.totals.advance(&self.sampler.layout, self.sampler.latest());
+        let limit = self.now().global_limit;
+        if self.limit.replace(limit).is_some_and(|before| before != limit) {
+            self.hold();
         }
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
         if let Ok(feed) = &mut self.feed {
@@ -371,7 +394,7 @@ impl Engine {
                 Err(why) => trouble = Some(why.to_string()),
             }
         }
-        let mut sources = vec![("counters", self.now.cpus.is_empty().then(|| "no CPU could be read".to_string()))];
+        let mut sources = vec![("counters", self.now().cpus.is_empty().then(|| "no CPU could be read".to_string()))];
         if self.plan.is_traced {
             sources.push(("trace", trouble));
         }
@@ -395,7 +418,7 @@ impl Engine {
         };
         self.page = Arc::new(Written::new(page(&Known {
             layout: &self.sampler.layout,
-            now: &self.now,
+            now: self.sampler.latest(),
             totals: &self.totals,
             described: &self.described,
             latencies: &self.latencies,
@@ -403,6 +426,9 @@ impl Engine {
             own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
         })));
+        if has_judged {
+            own_pages::let_go();
+        }
     }
 
     /// Facts, but none whose reading interrupts another CPU: registers never, the processor (/proc/cpuinfo, which asks every busy CPU for its
@@ -418,16 +444,35 @@ impl Engine {
         let Some(outbox) = &self.plan.outbox else { return };
         let host = self.sampler.layout.hostname.clone();
         let sender = Sender { host, version: self.plan.version };
-        outbox.put(otlp::request(self.page.page(), &sender, self.now.clocks.wall_at_ns));
+        outbox.put(otlp::request(self.page.page(), &sender, self.now().clocks.wall_at_ns));
     }
 
     /// Keeps the page under the time at which it was read; the first failure ends that, and is told on every page.
     fn keep(&mut self) {
+        self.keep_at(self.now().clocks.wall_at_ns / 1_000_000);
+    }
+
+    fn keep_at(&mut self, wall_ms: u64) {
         self.kept_read_at = Some(self.read_at);
         let Ok(history) = &mut self.history else { return };
-        if let Err(why) = history.push(self.now.clocks.wall_at_ns / 1_000_000, self.page.page()) {
+        if let Err(why) = history.push(wall_ms, self.page.page()) {
             self.history = Err(Some(why.to_string()));
         }
+    }
+
+    /// An interval as if it ended at this time, the `nth` of them, for whoever tries a day in a minute: reads at once, settings and findings as often
+    /// as in as many intervals, is asked for all that can be asked for, and keeps the page. How many bytes it told.
+    pub fn live_through(&mut self, nth: u64, wall_ms: u64) -> usize {
+        let interval_s = self.plan.interval.as_secs().max(1);
+        let is_due = |every: Duration| nth.is_multiple_of((every.as_secs() / interval_s).max(1));
+        let (has_settings, has_findings) = (is_due(SETTINGS_EVERY), is_due(FINDINGS_EVERY));
+        self.settings_at = self.settings_at.filter(|_| !has_settings);
+        self.findings_at = self.findings_at.filter(|_| !has_findings);
+        self.read();
+        self.keep_at(wall_ms);
+        let _ = self.node();
+        let formats = [Format::Text, Format::OpenMetrics, Format::Protobuf];
+        formats.iter().map(|format| self.page.bytes(*format).len()).sum()
     }
 
     /// Why the past is not kept although that was asked for.
@@ -435,20 +480,42 @@ impl Engine {
         self.history.as_ref().err()?.as_deref()
     }
 
-    /// Settings and findings, where they are due.
-    fn look(&mut self) {
+    /// Settings and findings, where they are due; were findings?
+    fn look(&mut self) -> bool {
         let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() >= every);
-        if is_due(self.settings_at, SETTINGS_EVERY) {
-            self.topology.refresh(&*self.source);
-            let facts = self.facts(|topic| SETTING_TOPICS.contains(&topic));
-            self.described.look(&facts);
+        let (are_settings_due, are_findings_due) =
+            (is_due(self.settings_at, SETTINGS_EVERY), is_due(self.findings_at, FINDINGS_EVERY));
+        if are_settings_due {
             self.settings_at = Some(Instant::now());
+            self.described.press(&self.facts(|topic| topic == "load"));
+            let mut now = Fingerprint::default();
+            self.sampler.others(|read| now.add(read));
+            let now = Some(now.finish());
+            let has_changed = std::mem::replace(&mut self.telltales, now) != now;
+            if has_changed || are_findings_due {
+                self.topology.refresh(&*self.source);
+                let facts = self.facts(|topic| SETTING_TOPICS.contains(&topic));
+                self.described.look(&facts, &self.lasting);
+            }
+            let is_limited = matches!(self.limit, Some(Reading::Known(limit)) if limit != LatencyLimit::None);
+            if !are_findings_due && (is_limited || has_changed) {
+                self.hold();
+            }
         }
-        if is_due(self.findings_at, FINDINGS_EVERY) {
+        if are_findings_due {
             let facts = self.facts(|_| true);
+            self.described.hold(&facts);
             self.described.judge(facts, clock::realtime_ns() / 1_000_000);
             self.findings_at = Some(Instant::now());
         }
+        are_findings_due
+    }
+
+    /// Which processes hold or turn what. It asks every process for every file it has open, a hundred times the work of a scrape: so with the findings, when a setting or
+    /// the limit is another one (who did it may leave), and each minute while there is a limit.
+    fn hold(&mut self) {
+        let facts = self.facts(|topic| topic == "holders");
+        self.described.hold(&facts);
     }
 }
 
@@ -489,7 +556,7 @@ mod tests {
         engine.read_at = Instant::now() + 60 * FRESH;
         engine.keep();
         assert!(!engine.due().is_zero(), "the same again");
-        let wall_ms = engine.now.clocks.wall_at_ns / 1_000_000;
+        let wall_ms = engine.now().clocks.wall_at_ns / 1_000_000;
         let bytes = fs::read(crate::history::segments(history.path()).remove(0)).unwrap();
         let mut reader = crate::history::Reader::new(&bytes).unwrap();
         assert_eq!(reader.next_moment().map(|moment| moment.wall_ms), Some(wall_ms), "when it was read");

@@ -18,6 +18,7 @@ mod paying;
 mod pulse;
 mod recent;
 mod run;
+mod telltales;
 mod totals;
 mod trouble;
 pub mod metric;

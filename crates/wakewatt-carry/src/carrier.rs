@@ -1,5 +1,6 @@
 //! What every way to another machine has in common.
 
+use crate::firmware::Firmware;
 use crate::node::{Node, NodeName};
 use std::time::Duration;
 
@@ -172,6 +173,11 @@ pub trait Carrier: Sync {
     /// has no way of knowing.
     fn holders(&self, _node: &NodeName) -> Result<Vec<Holder>, CarryError> {
         Ok(Vec::new())
+    }
+
+    /// The way to what the nodes' firmware holds, where this is one; it runs no orders then.
+    fn firmware(&self) -> Option<&dyn Firmware> {
+        None
     }
 
     /// Nothing of ours is needed on the node any more: a copied binary goes. Nothing where nothing is left behind.

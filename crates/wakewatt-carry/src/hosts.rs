@@ -14,6 +14,16 @@ const MOST_HOSTS: usize = 100_000;
 
 /// Reads a list; an error names the line.
 pub fn parse(text: &str) -> Result<Vec<Node>, String> {
+    parse_with(text, &mut |_, word| {
+        Err(format!("{word:?}: only group=A,B may follow a name; what ssh needs belongs into ~/.ssh/config"))
+    })
+}
+
+/// The same with other words behind a name, which are given away one by one.
+pub(crate) fn parse_with(
+    text: &str,
+    other: &mut dyn FnMut(&NodeName, &str) -> Result<(), String>,
+) -> Result<Vec<Node>, String> {
     let mut all: BTreeMap<NodeName, BTreeMap<String, String>> = BTreeMap::new();
     // In the order of the file: that is the order in which they are changed.
     let mut order: Vec<NodeName> = Vec::new();
@@ -32,9 +42,10 @@ pub fn parse(text: &str) -> Result<Vec<Node>, String> {
         let name = NodeName::new(words.next().unwrap_or_default()).map_err(|e| wrong(e.to_string()))?;
         let mut groups: Vec<String> = section.iter().cloned().collect();
         for word in words {
-            let list = word.strip_prefix("group=").ok_or_else(|| {
-                wrong(format!("{word:?}: only group=A,B may follow a name; what ssh needs belongs into ~/.ssh/config"))
-            })?;
+            let Some(list) = word.strip_prefix("group=") else {
+                other(&name, word).map_err(wrong)?;
+                continue;
+            };
             for name in list.split(',') {
                 groups.push(group(name).map_err(wrong)?);
             }

@@ -152,11 +152,17 @@ fn of_meter(what: &str, sample: &EnergySample) -> Option<Watts> {
     let watts = total.mean_uw as f64 / 1e6;
     let half = total.uncertainty_uw.map(|uw| uw as f64 / 1e6);
     let missing = if total.without.is_empty() { "" } else { word!(", too low: a channel gave nothing") };
+    let covers = match (half, meter.label) {
+        (None, _) => word!("too little was read for one"),
+        (Some(_), Label::Measured) => word!("this window"),
+        // How often the model was asked, not how well it fits a machine.
+        (Some(_), _) => word!("the model's replications and no machine"),
+    };
     Some(Watts {
         what: say!("{what}, by {} ({}{missing})", meter.meter, total.covers),
         watts,
         interval: half.map(|half| ((watts - half).max(0.0), watts + half)),
-        covers: if half.is_some() { word!("this window") } else { word!("too little was read for one") }.into(),
+        covers: covers.into(),
         label: label(meter.label),
     })
 }
@@ -200,6 +206,13 @@ mod tests {
         let wanted = "power, by rapl (package): 100 W (measured; 95 % interval 99 W to 101 W, covers this window); a year of that would be \
                       263 EUR (260 EUR to 266 EUR) and 307 kg CO2 (304 kg to 310 kg)";
         assert_eq!(said, [wanted]);
+        let mut model = metered(100_000_000, Some(1_000_000));
+        model.samples.energy[0].meters[0].label = Label::Modelled;
+        let said = rates("0.30/kWh", None).sentences(&model);
+        assert!(
+            said[0].contains("(modelled; 95 % interval 99 W to 101 W, covers the model's replications and no machine)"),
+            "{said:?}"
+        );
         let said = rates("0.30/kWh", None).sentences(&metered(500_000, None));
         assert!(said[0].contains("500 mW (measured; no interval") && said[0].ends_with("would be 1.31"), "{said:?}");
     }

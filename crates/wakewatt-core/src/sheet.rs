@@ -7,6 +7,7 @@ use crate::cpuset::CpuSet;
 use crate::fact::{Fact, Gap, GapKind, PerCpu};
 use crate::units::{show_bytes, show_khz, show_ns, show_uw, three_digits};
 use crate::visible;
+use wakewatt_words::{say, word};
 
 /// A value with its unit; a view decides how to draw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +72,7 @@ impl std::fmt::Display for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Cell::Text(text) => f.write_str(&visible::line(text)),
-            Cell::Flag(yes) => f.write_str(if *yes { "yes" } else { "no" }),
+            Cell::Flag(yes) => f.write_str(if *yes { word!("yes") } else { word!("no") }),
             Cell::Count(n) => write!(f, "{n}"),
             Cell::Hex(n) => write!(f, "0x{n:x}"),
             Cell::Ns(n) => f.write_str(&show_ns(*n)),
@@ -158,9 +159,11 @@ impl Sheet {
         let from = self.rows.len();
         let low = facts.known().min_by(|a, b| a.1.cmp(b.1));
         let high = facts.known().max_by(|a, b| a.1.cmp(b.1));
-        for (word, found) in [("lowest", low), ("highest", high)] {
+        for (word, name, found) in
+            [("lowest", say!("{label}, lowest"), low), ("highest", say!("{label}, highest"), high)]
+        {
             if let Some((cpus, value)) = found {
-                self.say(format!("{id}.{word}"), format!("{label}, {word}"), cell(value));
+                self.say(format!("{id}.{word}"), name, cell(value));
                 if let Some(row) = self.rows.last_mut() {
                     row.cpus = Some(cpus.clone());
                 }

@@ -29,6 +29,8 @@ pub struct Fleet {
     pub measures: Vec<MeasureSummary>,
     /// Odd nodes first, then by class and rank.
     pub nodes: Vec<Node>,
+    /// What firmware is set to, and what it is; none where nothing of it is known of anybody.
+    pub firmware: Option<Firmware>,
     /// What must be known with the numbers.
     pub remarks: Vec<String>,
     /// What the agent on each node would add to this answer.
@@ -184,4 +186,50 @@ pub struct Change {
     pub n_before: usize,
     /// Windows after the moment that count.
     pub n_after: usize,
+}
+
+/// Firmware of the nodes, compared within each class.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Firmware {
+    /// Nodes of which anything is known.
+    pub n_nodes: usize,
+    /// Settings and versions that were compared, each class by itself.
+    pub n_settings: usize,
+    /// Those that are not equal on all nodes of a class.
+    pub uneven: Vec<Uneven>,
+}
+
+/// Something that not all nodes of a class have alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Uneven {
+    /// The class, by place in `classes`.
+    pub class: usize,
+    /// A concept (`bios.c-states`), an attribute (`attr:NAME`), or a version.
+    pub what: String,
+    /// The attribute behind a concept, as a BMC spells it.
+    pub attribute: Option<String>,
+    /// The value that more than half have; none where no value has.
+    pub usual: Option<String>,
+    /// Nodes that have it.
+    pub n_usual: usize,
+    /// Nodes of the class of which it is known.
+    pub n_known: usize,
+    /// All nodes of the class.
+    pub n_nodes: usize,
+    /// Every other value, the most frequent first.
+    pub others: Vec<OtherValue>,
+    /// The same as a sentence.
+    pub sentence: String,
+}
+
+/// A value, and who has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OtherValue {
+    /// What it is there.
+    pub value: String,
+    /// Nodes by name.
+    pub nodes: Vec<String>,
 }

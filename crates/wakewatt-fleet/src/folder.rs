@@ -1,9 +1,11 @@
-//! A fleet out of files: what hosts say of themselves (`.host`), and what runs measured on them (`load … --save`).
+//! A fleet out of files: what hosts say of themselves (`.host`), what their BMCs say of their firmware (`bios show --json`), and what runs
+//! measured on them (`load … --save`).
 //!
 //! A level of a load is a window here: the same level on all nodes is compared like the same hour. So only machines that ran the same levels, in the same
 //! order, are compared; whoever ran others has no numbers. Where a transaction was made to fit the machine (`load steps`), work is counted in its
 //! units. What a command of the user's printed is no work per second and is left to `compare`.
 
+use crate::firmware::{Firmware, IDLE_TABLE};
 use crate::measure::Quantity;
 use crate::series::rounded_gib;
 use crate::table::{DEEPEST_IDLE, Node, Table, Window};
@@ -23,6 +25,8 @@ pub struct Machine {
     pub name: String,
     /// Facts, and samples where it is a run.
     pub evidence: Evidence,
+    /// What its BMC says of its firmware, where there is a document of that.
+    pub firmware: Option<Firmware>,
 }
 
 /// The table of some machines. `peers_by` are settings that peers must have in common.
@@ -66,6 +70,9 @@ fn node(machine: &Machine, n_windows: usize, peers_by: &[String], is_usual: bool
     node.hardware.n_threads = node.hardware.n_cpus.zip(cores).map(|(cpus, cores)| cpus / cores).filter(|n| *n > 0);
     let bytes: u64 = facts.memory.nodes.iter().filter_map(|n| n.total_bytes.get()).sum();
     node.hardware.memory_gib = rounded_gib(bytes as f64).filter(|_| bytes > 0);
+    if let Some(firmware) = &machine.firmware {
+        told_by_bmc(&mut node, firmware);
+    }
     let also = peers_by.iter().filter_map(|what| Some(format!("{what} {}", node.settings.get(what)?)));
     node.hardware.also = also.collect();
     for (window, (run, level)) in levels(machine).enumerate() {
@@ -92,6 +99,16 @@ fn node(machine: &Machine, n_windows: usize, peers_by: &[String], is_usual: bool
     node
 }
 
+/// What a BMC says of a node; what the node says itself goes before it.
+pub fn told_by_bmc(node: &mut Node, firmware: &Firmware) {
+    node.hardware.processor = node.hardware.processor.take().or_else(|| firmware.machine.clone());
+    let version = firmware.version.iter().map(|version| ("BIOS version".to_string(), version.clone()));
+    for (what, value) in version.chain(firmware.settings.clone()) {
+        node.settings.entry(what).or_insert(value);
+    }
+    node.attributes.extend(firmware.attributes.clone());
+}
+
 /// What is set, by the names that series have it under.
 fn settings(facts: &Snapshot) -> Vec<(&'static str, String)> {
     let word = |fact: &Fact<String>| fact.get().cloned();
@@ -116,6 +133,7 @@ fn settings(facts: &Snapshot) -> Vec<(&'static str, String)> {
         ("kernel", word(&facts.kernel.release)),
         ("microcode", processor.and_then(|p| p.microcode).map(|m| format!("{m:#x}"))),
         ("BIOS version", word(&facts.dimms.bios_version)),
+        (IDLE_TABLE, facts.idle.table_checksum()),
     ];
     values.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()
 }

@@ -51,6 +51,8 @@ pub struct Node {
     pub hardware: Hardware,
     /// What is set on it.
     pub settings: BTreeMap<String, String>,
+    /// The attribute of firmware behind a setting, as the BMC spells it.
+    pub attributes: BTreeMap<String, String>,
     /// Settings that changed within the time.
     pub changed: Vec<String>,
     numbers: BTreeMap<u8, Vec<f32>>,

@@ -78,7 +78,7 @@ impl KeptFiles {
     }
 
     /// Reads the kept file to its end; says how many bytes.
-    fn pread(&mut self, slot: Slot) -> Result<usize, Errno> {
+    fn pread(&mut self, slot: Slot, path: &str) -> Result<usize, Errno> {
         let Some(Some(fd)) = self.fds.get(slot) else { return Err(Errno::BADF) };
         if self.is_tree && rustix::fs::fstat(fd)?.st_nlink == 0 {
             return Err(Errno::STALE);
@@ -89,7 +89,7 @@ impl KeptFiles {
                 // A sysfs attribute comes whole in its first read; only a full buffer may hide more.
                 Ok(got) => {
                     n += got;
-                    if got == 0 || (n < self.buffer.len() && n < 4096 && !is_seq_file(n)) {
+                    if got == 0 || (n < self.buffer.len() && (n < SEQ_FILE_BYTES || path == IN_ONE_PIECE)) {
                         return Ok(n);
                     }
                     if n == self.buffer.len() {
@@ -107,9 +107,10 @@ impl KeptFiles {
 }
 
 /// A seq_file may answer in pieces of a page; anything of that size is read until nothing comes.
-fn is_seq_file(n: usize) -> bool {
-    n >= 1024
-}
+const SEQ_FILE_BYTES: usize = 1024;
+/// But for this one, which the kernel makes as one piece (single_open), anew for every pread: asking what follows would make it add up all
+/// CPUs and interrupts a second time.
+const IN_ONE_PIECE: &str = "/proc/stat";
 
 impl Reader for KeptFiles {
     fn read(&mut self, slot: Slot, path: &str) -> Read<&[u8]> {
@@ -124,13 +125,13 @@ impl Reader for KeptFiles {
             }
             self.open(slot, path)?;
         }
-        match self.pread(slot) {
+        match self.pread(slot, path) {
             Ok(n) => Ok(&self.buffer[..n]),
             // Gone or replaced: once more from the name.
             Err(Errno::NODEV | Errno::NXIO | Errno::STALE | Errno::NOENT) if is_kept => {
                 self.close(slot);
                 self.open(slot, path)?;
-                let n = self.pread(slot).map_err(|e| self.fail(slot, e))?;
+                let n = self.pread(slot, path).map_err(|e| self.fail(slot, e))?;
                 Ok(&self.buffer[..n])
             }
             Err(errno) => Err(self.fail(slot, errno)),

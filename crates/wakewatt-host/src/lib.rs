@@ -27,6 +27,7 @@ pub mod detached;
 pub mod simulated;
 pub mod clock;
 pub mod own_usage;
+pub mod own_pages;
 pub mod open_files;
 pub mod affinity;
 pub mod sched;

@@ -4,7 +4,6 @@
 //! walked without following a link and no further than a support report goes. What the bytes mean is the caller's business.
 
 use crate::input::{self, InputError, Kind};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -28,7 +27,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     unpacked(file).map_err(|error| InputError::Refused { path: path.into(), kind: TEXT, error })
 }
 
-fn unpacked(mut file: File) -> io::Result<Box<dyn BufRead>> {
+/// The same of what lies inside another file.
+pub fn unpacked<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let mut front = [0u8; 6];
     let mut n = 0;
     while n < front.len() {
@@ -47,7 +47,19 @@ fn unpacked(mut file: File) -> io::Result<Box<dyn BufRead>> {
     })
 }
 
-fn buffered(inner: impl Read + 'static) -> Box<dyn BufRead> {
+/// How a file is packed that is not unpacked here, by its first bytes: the packing, and what unpacks it.
+pub fn other_packing(front: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known: [(&[u8], _, _); 5] = [
+        (b"BZh", "bzip2", "bunzip2"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unzstd"),
+        (b"PK\x03\x04", "zip", "unzip"),
+        (b"7z\xbc\xaf\x27\x1c", "7-Zip", "7z x"),
+        (&[0x1f, 0x9d], "compress", "uncompress"),
+    ];
+    known.into_iter().find(|(mark, ..)| front.starts_with(mark)).map(|(_, packing, program)| (packing, program))
+}
+
+fn buffered<'a>(inner: impl Read + 'a) -> Box<dyn BufRead + 'a> {
     Box::new(BufReader::with_capacity(BUFFER, inner))
 }
 

@@ -3,6 +3,10 @@
 //! A thread that waits gives up its CPU of its own accord; each such switch ends in one wake-up of the CPU it runs on, if
 //! that slept. CPU time is in [`clock::own_cpu_ns`](crate::clock::own_cpu_ns).
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::OnceLock;
+
 /// Voluntary context switches of all threads of this process; none where the kernel does not say.
 pub fn n_wakeups() -> Option<u64> {
     u64::try_from(usage()?.ru_nvcsw).ok()
@@ -20,8 +24,12 @@ pub fn cpu_ns() -> Option<(u64, u64)> {
 
 /// Memory of this process that is in RAM now; none where /proc is not there.
 pub fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    // Asked at every reading of an agent, so it stays open. What it says is of this process, whoever reads.
+    static STATM: OnceLock<Option<File>> = OnceLock::new();
+    let file = STATM.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;
+    let mut bytes = [0; 128];
+    let n = file.read_at(&mut bytes, 0).ok()?;
+    let pages: u64 = std::str::from_utf8(bytes.get(..n)?).ok()?.split(' ').nth(1)?.parse().ok()?;
     pages.checked_mul(rustix::param::page_size() as u64)
 }
 

@@ -1,11 +1,15 @@
-//! Trees of files that support tools make: what of sosreport, supportconfig and must-gather is read, and tar as far as that needs.
+//! Trees of files that support tools make: what of sosreport, supportconfig and must-gather is read, and whose it is.
 //!
 //! sosreport keeps copies of the kernel's files under `proc/` and `sys/`, and outputs under `sos_commands/`; supportconfig writes
-//! text files with many outputs in each; must-gather has a folder per node. Whatever is named as a kernel's file is taken as that
-//! file; other files are taken where their name says that a tool printed them, or that they are text. No link is followed, and
-//! nothing is unpacked anywhere.
+//! text files with many outputs in each; must-gather has a folder per node below `nodes/`, with outputs and archives of that
+//! node. Whatever is named as a kernel's file is taken as that file; other files are taken where their name says that a tool printed
+//! them, or that they are text. No link is followed, and nothing is unpacked anywhere.
 
+use crate::programs;
+use crate::tar;
 use std::io::{self, Read};
+
+pub use crate::tar::is_tar;
 
 /// A file of a tree that is worth reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Wanted {
 /// The kernel's files that facts are made of.
 const KERNEL: &[&str] = &[
     "/sys/devices/system/",
+    "/sys/devices/cpu_core/",
+    "/sys/devices/cpu_atom/",
     "/sys/module/",
     "/sys/class/dmi/id/",
     "/sys/devices/virtual/dmi/id/",
@@ -28,7 +34,14 @@ const KERNEL: &[&str] = &[
     "/sys/class/powercap/",
     "/sys/devices/virtual/powercap/",
     "/sys/kernel/mm/transparent_hugepage/",
+    "/sys/kernel/debug/sched/",
+    "/sys/kernel/sched_ext/",
+    "/sys/kernel/security/lockdown",
+    "/sys/hypervisor/type",
     "/sys/class/hwmon/",
+    "/sys/class/thermal/",
+    "/sys/block/",
+    "/sys/class/nvme/",
     "/proc/cpuinfo",
     "/proc/cmdline",
     "/proc/version",
@@ -42,40 +55,47 @@ const KERNEL: &[&str] = &[
     "/proc/irq/",
     "/proc/pressure/",
 ];
-/// What the names of outputs hold.
-const TOOLS: &[&str] = &[
-    "cpupower",
-    "turbostat",
-    "dmidecode",
-    "lscpu",
-    "numactl",
-    "numastat",
-    "dmesg",
-    "journalctl",
-    "corefreq",
-    "perf_script",
-    "perf-script",
-    "perf_sched",
-    "trace-cmd",
-    "trace_cmd",
-    "tuned-adm",
-    "x86_energy_perf_policy",
-    "pepc",
-    "proc_cmdline",
-    "cpuinfo",
-    "metrics",
-];
+/// Outputs that are one of the kernel's files and nothing else.
+const COPIES: &[(&str, &str)] =
+    &[("proc_cmdline", "/proc/cmdline"), ("proc_cpuinfo", "/proc/cpuinfo"), ("cpuinfo", "/proc/cpuinfo")];
 const ENDINGS: &[&str] = &[".txt", ".log", ".yaml", ".yml", ".prom", ".out"];
+/// Not text, whatever the rest of the name says.
+const NO_TEXT: &[&str] = &[".gz", ".xz", ".bz2", ".zst", ".tgz", ".tbz", ".txz", ".html", ".json", ".zip", ".tar"];
+/// What the archives of one host are called.
+const REPORTS: &[&str] = &["sosreport", "sysinfo", "scc_", "nts_"];
+const PACKED: &[&str] = &[".tar.xz", ".tar.gz", ".tgz", ".txz", ".tar", ".tbz", ".tar.bz2"];
+
+fn parts_of(name: &str) -> Vec<&str> {
+    name.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+}
+
+/// How many parts of a name lead to the folder of one host, where the name of the folder says so.
+fn n_of_host(parts: &[&str]) -> Option<usize> {
+    let folders = &parts[..parts.len().saturating_sub(1)];
+    folders.iter().enumerate().find_map(|(at, part)| match *part {
+        "nodes" if at + 1 < folders.len() => Some(at + 2),
+        part if REPORTS.iter().any(|front| part.starts_with(front)) => Some(at + 1),
+        _ => None,
+    })
+}
+
+/// The folder of the host that a file of a tree belongs to, where the name of a folder says so.
+pub fn host_of(name: &str) -> Option<String> {
+    let parts = parts_of(name);
+    n_of_host(&parts).map(|n| parts[..n].join("/"))
+}
 
 /// Is this file of a tree worth reading, and as what?
 pub fn wanted(name: &str) -> Option<Wanted> {
-    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts = parts_of(name);
     if parts.contains(&"..") || parts.len() > 64 {
         return None;
     }
-    let root_of = |at: usize| Some(parts[..at].join("/"));
-    let is_output = parts.iter().position(|part| *part == "sos_commands");
-    if is_output.is_none() {
+    let host = n_of_host(&parts);
+    // Whatever lies deeper than the host's own folder is of that host.
+    let root_of = |at: usize| Some(parts[..host.filter(|n| *n <= at).unwrap_or(at)].join("/"));
+    let commands = parts.iter().position(|part| *part == "sos_commands");
+    if commands.is_none() {
         if let Some(at) = parts.iter().position(|part| *part == "proc" || *part == "sys") {
             let path = format!("/{}", parts[at..].join("/"));
             let path = path.replace("/sys/devices/virtual/dmi/id/", "/sys/class/dmi/id/");
@@ -84,198 +104,69 @@ pub fn wanted(name: &str) -> Option<Wanted> {
         }
     }
     let last = parts.last()?.to_ascii_lowercase();
-    let is_text = TOOLS.iter().any(|tool| last.contains(tool))
-        || (parts.len() <= 3 && is_output.is_none() && ENDINGS.iter().any(|end| last.ends_with(end)));
-    let is_packed = [".gz", ".xz", ".tgz", ".html", ".json", ".zip"].iter().any(|end| last.ends_with(end));
-    (is_text && !is_packed).then(|| Wanted { path: None, root: is_output.and_then(root_of), max_bytes: 64 << 20 })
+    let root = commands.and_then(root_of).or_else(|| host.and_then(root_of));
+    if let Some((_, path)) = COPIES.iter().find(|(file, _)| *file == last) {
+        return Some(Wanted { path: Some((*path).into()), root, max_bytes: 16 << 20 });
+    }
+    let is_text = programs::is_output(&last)
+        || (parts.len() <= 3 && commands.is_none() && ENDINGS.iter().any(|end| last.ends_with(end)));
+    let is_packed = NO_TEXT.iter().any(|end| last.ends_with(end));
+    (is_text && !is_packed).then_some(Wanted { path: None, root, max_bytes: 64 << 20 })
 }
 
-/// Is it an archive of another host inside (must-gather)?
+/// Is it an archive of a host inside another archive or folder?
 pub fn is_inner(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    (last.starts_with("sosreport")
-        || last.starts_with("sysinfo")
-        || last.starts_with("scc_")
-        || last.starts_with("nts_"))
-        && [".tar.xz", ".tar.gz", ".tgz", ".txz", ".tar"].iter().any(|end| last.ends_with(end))
+    REPORTS.iter().any(|front| last.starts_with(front)) && PACKED.iter().any(|end| last.ends_with(end))
 }
 
-/// Entries that are looked at.
-const MAX_ENTRIES: usize = 2_000_000;
-/// A name is no longer than this.
-const MAX_NAME: u64 = 4096;
-
-/// Is it tar, by its first block?
-pub fn is_tar(front: &[u8]) -> bool {
-    front.get(257..262) == Some(b"ustar")
-}
-
-/// Walks a tar file: `want` says of each plain file how many of its bytes, `take` gets them. Links and devices are passed over.
+/// Walks a tar file: `want` says of each plain file how many of its bytes, `take` gets them.
 /// Why it ended early is an error; what was before has been taken.
 pub fn walk_tar(
     tar: &mut dyn Read,
     want: &mut dyn FnMut(&str) -> Option<u64>,
     take: &mut dyn FnMut(&str, Vec<u8>),
 ) -> io::Result<()> {
-    let cut = || io::Error::new(io::ErrorKind::UnexpectedEof, "the archive is cut off");
-    let mut long_name: Option<String> = None;
-    for _ in 0..MAX_ENTRIES {
-        let mut head = [0u8; 512];
-        match read_whole(tar, &mut head)? {
-            0 => return Ok(()),
-            512 => {}
-            _ => return Err(cut()),
-        }
-        if head.iter().all(|b| *b == 0) {
-            return Ok(());
-        }
-        let sum: u64 =
-            head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
-        if octal(&head[148..156]) != Some(sum) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the archive is damaged: a header's checksum is wrong",
-            ));
-        }
-        let size = octal(&head[124..136]).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "the archive is damaged: a length is no number")
-        })?;
-        let padded = size.checked_next_multiple_of(512).ok_or_else(cut)?;
-        match head[156] {
-            // A long name, GNU's way or pax'.
-            kind @ (b'L' | b'x') => {
-                let bytes = read_some(tar, size, MAX_NAME * 4)?;
-                skip(tar, padded - bytes.len() as u64)?;
-                let text = String::from_utf8_lossy(&bytes);
-                let named = if kind == b'L' { Some(text.trim_end_matches('\0').to_string()) } else { pax_path(&text) };
-                long_name = named.filter(|name| (name.len() as u64) < MAX_NAME).or(long_name);
-            }
-            b'g' => skip(tar, padded)?,
-            kind => {
-                let name = long_name.take().unwrap_or_else(|| short_name(&head));
-                let is_file = matches!(kind, b'0' | 0);
-                match want(&name).filter(|_| is_file) {
-                    Some(max) => {
-                        let bytes = read_some(tar, size, max)?;
-                        let n = bytes.len() as u64;
-                        if n < size.min(max) {
-                            take(&name, bytes);
-                            return Err(cut());
-                        }
-                        take(&name, bytes);
-                        skip(tar, padded - n)?;
-                    }
-                    None => skip(tar, padded)?,
-                }
-            }
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, "more entries than any report has"))
-}
-
-fn text_of(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn short_name(head: &[u8; 512]) -> String {
-    let (name, prefix) = (text_of(&head[..100]), text_of(&head[345..500]));
-    if prefix.is_empty() || &head[257..262] != b"ustar" { name } else { format!("{prefix}/{name}") }
-}
-
-fn pax_path(text: &str) -> Option<String> {
-    text.lines().find_map(|line| line.split_once(' ')?.1.strip_prefix("path=").map(str::to_string))
-}
-
-/// Octal digits, or the binary form of large files, which is refused: nothing here is as large.
-fn octal(field: &[u8]) -> Option<u64> {
-    let text = text_of(field);
-    let text = text.trim();
-    if text.is_empty() { Some(0) } else { u64::from_str_radix(text, 8).ok() }
-}
-
-fn read_whole(tar: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
-    let mut n = 0;
-    while n < block.len() {
-        match tar.read(&mut block[n..])? {
-            0 => break,
-            more => n += more,
-        }
-    }
-    Ok(n)
-}
-
-fn read_some(tar: &mut dyn Read, size: u64, max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    tar.take(size.min(max)).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn skip(tar: &mut dyn Read, n: u64) -> io::Result<()> {
-    io::copy(&mut tar.take(n), &mut io::sink()).map(|_| ())
+    tar::walk(tar, &mut |name, _, body| {
+        let Some(max_bytes) = want(name) else { return Ok(()) };
+        let mut bytes = Vec::new();
+        let read = body.take(max_bytes).read_to_end(&mut bytes);
+        take(name, bytes);
+        read.map(drop)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(name: &str, kind: u8, body: &[u8]) -> Vec<u8> {
-        let mut head = [0u8; 512];
-        head[..name.len()].copy_from_slice(name.as_bytes());
-        head[124..135].copy_from_slice(format!("{:011o}", body.len()).as_bytes());
-        head[156] = kind;
-        head[257..262].copy_from_slice(b"ustar");
-        let sum: u64 =
-            head.iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u64::from(*b) }).sum();
-        head[148..154].copy_from_slice(format!("{sum:06o}").as_bytes());
-        let mut out = head.to_vec();
-        out.extend(body);
-        out.resize(out.len().next_multiple_of(512), 0);
-        out
-    }
-
-    #[test]
-    fn files_are_taken_links_are_not_and_cuts_are_said() {
-        let long = format!("{}/proc/cmdline", "x".repeat(120));
-        let tar = [
-            entry("a/proc/version", b'0', b"Linux"),
-            entry("a/sys/devices/system/x", b'2', b""),
-            entry("L", b'L', long.as_bytes()),
-            entry("short", b'0', b"quiet"),
-        ]
-        .concat();
-        let read = |bytes: &[u8]| {
-            let mut found = Vec::new();
-            let mut bytes = bytes;
-            let ended = walk_tar(&mut bytes, &mut |name| wanted(name).map(|w| w.max_bytes), &mut |name, body| {
-                found.push((name.to_string(), body.len()))
-            });
-            (found, ended.map_err(|e| e.to_string()))
-        };
-        assert_eq!(read(&tar), (vec![("a/proc/version".into(), 5), (long, 5)], Ok(())));
-        assert!(is_tar(&tar));
-        assert!(read(&tar[..700]).1.is_ok() || read(&tar[..514]).1.unwrap_err().contains("cut off"));
-        let mut broken = tar.clone();
-        broken[3] ^= 1;
-        assert!(read(&broken).1.unwrap_err().contains("checksum"));
-    }
-
     #[test]
     fn which_files_of_a_report() {
         let want = |name: &str| wanted(name).map(|w| (w.path, w.root));
-        assert_eq!(
-            want("sosreport-db7/proc/cpuinfo"),
-            Some((Some("/proc/cpuinfo".into()), Some("sosreport-db7".into())))
-        );
-        assert_eq!(
-            want("sosreport-db7/sos_commands/processor/cpupower_idle-info"),
-            Some((None, Some("sosreport-db7".into())))
-        );
-        assert_eq!(want("sosreport-db7/sos_commands/processor/turbostat_--debug_sleep_10").map(|w| w.0), Some(None));
-        assert_eq!(want("sosreport-db7/etc/shadow"), None);
-        assert_eq!(want("sosreport-db7/proc/1234/environ"), None);
-        assert_eq!(want("a/../proc/cpuinfo"), None);
-        assert_eq!(want("scc_db7/hardware.txt").map(|w| w.0), Some(None));
+        let of = |path: Option<&str>, root: &str| Some((path.map(str::to_string), Some(root.to_string())));
+        assert_eq!(want("sosreport-db7/proc/cpuinfo"), of(Some("/proc/cpuinfo"), "sosreport-db7"));
+        assert_eq!(want("sosreport-db7/sos_commands/processor/cpupower_idle-info"), of(None, "sosreport-db7"));
+        assert_eq!(want("db7/sos_commands/processor/turbostat_--debug_sleep_10"), of(None, "db7"));
+        assert_eq!(want("proc/cmdline"), of(Some("/proc/cmdline"), ""));
+        assert_eq!(want("sosreport-db7/uptime"), of(None, "sosreport-db7"));
+        for never in
+            ["sosreport-db7/etc/shadow", "sosreport-db7/proc/1234/environ", "a/../proc/cpuinfo", "a/dmesg.html"]
+        {
+            assert_eq!(want(never), None, "{never}");
+        }
+        assert_eq!(want("scc_db7_250101_1200/hardware.txt"), of(None, "scc_db7_250101_1200"));
         assert!(is_inner("must-gather/nodes/n1/sosreport-n1.tar.xz") && !is_inner("x/other.tar.xz"));
+    }
+
+    #[test]
+    fn nodes_of_a_cluster_are_hosts() {
+        let want = |name: &str| wanted(name).map(|w| (w.path.unwrap_or_default(), w.root.unwrap_or_default()));
+        let of = |path: &str| Some((path.to_string(), "mg/quay-io/nodes/w-1".to_string()));
+        assert_eq!(want("mg/quay-io/nodes/w-1/lscpu"), of(""));
+        assert_eq!(want("mg/quay-io/nodes/w-1/proc_cmdline"), of("/proc/cmdline"));
+        assert_eq!(want("mg/quay-io/nodes/w-1/sosreport-x/proc/version"), of("/proc/version"));
+        assert_eq!(host_of("mg/quay-io/nodes/w-1/sysinfo.tgz").as_deref(), Some("mg/quay-io/nodes/w-1"));
+        assert_eq!(want("mg/quay-io/cluster-scoped-resources/core/nodes/w-1.yaml"), None);
+        assert_eq!(want("a/sys/devices/system/node/node0/distance").map(|w| w.1).as_deref(), Some("a"));
     }
 }

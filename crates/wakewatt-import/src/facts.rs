@@ -11,6 +11,7 @@ use crate::document::{Conflict, Said};
 use crate::paths::{fits, is_same, moves};
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::cpuset::{CpuSet, MAX_CPUS};
+use wakewatt_core::record::cited::Cited;
 use wakewatt_core::rules::{Answer, Ruling};
 use wakewatt_core::source::Tree;
 
@@ -176,24 +177,23 @@ impl Facts {
         }
     }
 
-    fn place(&self, index: u32) -> Option<String> {
+    fn words_at(&self, index: u32) -> Option<(&str, u32, &str)> {
         let (at, text) = self.said.get(index as usize)?;
-        let file = self.names.get(at.file as usize)?;
-        Some(format!("{file} line {}: {text}", at.line))
+        Some((self.names.get(at.file as usize)?, at.line, text))
     }
 
-    /// The imported line behind a path as rules write it: exact, with stars, or a folder.
-    pub fn source_of(&self, path: &str, says: &str) -> Option<String> {
+    /// The imported line behind a path as rules write it (exact, with stars, or a folder): text, line, and what stands in it.
+    pub fn source_of(&self, path: &str, says: &str) -> Option<(&str, u32, &str)> {
         let hit = |(known, word, _): &&(String, String, u32)| {
             path.starts_with(known.as_str()) && (path.contains(word.as_str()) || says.contains(word.as_str()))
         };
         // The longest word that fits says most.
         if let Some((.., said)) = self.hints.iter().filter(hit).max_by_key(|(_, word, _)| word.len()) {
-            return self.place(*said);
+            return self.words_at(*said);
         }
         let front = path.split([' ', ',']).next().unwrap_or(path);
         if let Some(said) = self.from.get(path).or_else(|| self.from.get(front)) {
-            return self.place(*said);
+            return self.words_at(*said);
         }
         let fixed = front.split('*').next().unwrap_or(front);
         let mut best = None;
@@ -209,24 +209,28 @@ impl Facts {
                 };
                 let has_it = says.split([' ', ',', ';', '(', ')']).filter(|word| !word.is_empty()).any(is_said);
                 if has_it {
-                    return self.place(*said);
+                    return self.words_at(*said);
                 }
                 best.get_or_insert(*said);
             }
         }
-        best.and_then(|said| self.place(said))
+        best.and_then(|said| self.words_at(said))
     }
 
-    /// In findings, each path becomes the imported line it was taken from.
-    pub fn cite(&self, rulings: &mut [Ruling]) {
+    /// In findings, each path becomes the imported line it was taken from; which they were is returned.
+    pub fn cite(&self, rulings: &mut [Ruling]) -> Vec<Cited> {
+        let mut cited = Vec::new();
         for ruling in rulings {
             let Answer::Yes(finding) = &mut ruling.answer else { continue };
             for basis in &mut finding.evidence {
-                if let Some(place) = self.source_of(&basis.path, &basis.says) {
-                    basis.path = place;
+                if let Some((text, line, stands)) = self.source_of(&basis.path, &basis.says) {
+                    let place = format!("{text} line {line}: {stands}");
+                    let path = std::mem::replace(&mut basis.path, place);
+                    cited.push(Cited { path, says: basis.says.clone(), text: text.into(), line });
                 }
             }
         }
+        cited
     }
 
     /// Takes the CPUs of a list, if it is one of a machine that there is.
@@ -275,12 +279,9 @@ mod tests {
         facts.put(at(7), "Latency: 85", "/sys/cpu0/cpuidle/state3/latency", "85");
         facts.put(at(3), "Latency: 2", "/sys/cpu0/cpuidle/state1/latency", "2");
         facts.hint(at(9), "Speed 2933", "/sys/DMI", "A1");
-        assert_eq!(
-            facts.source_of("/sys/cpu*/cpuidle/state*/latency", "C6 85us").as_deref(),
-            Some("a.txt line 7: Latency: 85")
-        );
-        assert_eq!(facts.source_of("/sys/DMI type 17, A1", "x").as_deref(), Some("a.txt line 9: Speed 2933"));
-        assert_eq!(facts.source_of("/sys/cpu0/cpuidle", "x").as_deref(), Some("a.txt line 3: Latency: 2"));
+        assert_eq!(facts.source_of("/sys/cpu*/cpuidle/state*/latency", "C6 85us"), Some(("a.txt", 7, "Latency: 85")));
+        assert_eq!(facts.source_of("/sys/DMI type 17, A1", "x"), Some(("a.txt", 9, "Speed 2933")));
+        assert_eq!(facts.source_of("/sys/cpu0/cpuidle", "x"), Some(("a.txt", 3, "Latency: 2")));
         assert_eq!(facts.source_of("/sys/none", "x"), None);
     }
 

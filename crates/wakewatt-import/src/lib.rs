@@ -18,8 +18,10 @@ pub mod facts;
 pub mod formats;
 mod paths;
 pub mod plain;
+mod programs;
 pub mod reading;
 pub mod section;
+pub mod tar;
 
 use document::{Document, FileRead, Found, Left};
 use events::{EventText, Recorded};
@@ -241,7 +243,7 @@ fn read_section(section: &Section<'_>, file: u32, read: &mut FileRead, taken: &m
                     read.not_understood.push(refused.cloned().unwrap_or_else(|| Left {
                         line: line.number,
                         text: line.text.trim().chars().take(SHOWN).collect(),
-                        why: "no format that is known here".into(),
+                        why: section.why_left(),
                     }));
                 }
             }

@@ -5,7 +5,7 @@
 //! command, or the file's path, behind `# ` on the next line. Where nobody left a prompt, one section is the whole file, and every
 //! format that finds its lines there takes them.
 
-use crate::plain;
+use crate::{plain, programs};
 use std::borrow::Cow;
 
 /// More lines are not looked at; text of events goes another way.
@@ -34,44 +34,25 @@ pub struct Section<'a> {
 impl Section<'_> {
     /// Was it printed by this program, as far as a prompt says?
     pub fn is_by(&self, program: &str) -> bool {
-        self.command.as_deref().is_some_and(|command| {
-            let mut words = command.split_whitespace();
-            words.next().is_some_and(|first| first.rsplit('/').next() == Some(program))
-        })
+        self.program() == Some(program)
+    }
+
+    /// The program that printed them.
+    pub fn program(&self) -> Option<&str> {
+        self.command.as_deref().map(programs::of)
+    }
+
+    /// Why nobody takes a line of it.
+    pub(crate) fn why_left(&self) -> String {
+        match self.program() {
+            Some(program) if !programs::is_read(program) => {
+                format!("printed by {}, which is not read here", program.chars().take(40).collect::<String>())
+            }
+            Some("cat" | "zcat") if self.path.is_none() => "a file that is none of the kernel's".into(),
+            _ => "no format that is known here".into(),
+        }
     }
 }
-
-/// Programs whose name behind a prompt begins a section.
-const PROGRAMS: &[&str] = &[
-    "cpupower",
-    "turbostat",
-    "dmidecode",
-    "lscpu",
-    "numactl",
-    "numastat",
-    "dmesg",
-    "journalctl",
-    "corefreq-cli",
-    "perf",
-    "trace-cmd",
-    "tuned-adm",
-    "x86_energy_perf_policy",
-    "pepc",
-    "curl",
-    "cat",
-    "head",
-    "grep",
-    "uname",
-    "wakewatt",
-    "zcat",
-    "ls",
-    "echo",
-    "watch",
-    "uptime",
-    "ping",
-    "rdmsr",
-    "sysctl",
-];
 
 /// The command behind a prompt, if the line is one.
 pub fn prompted(line: &str) -> Option<&str> {
@@ -90,8 +71,7 @@ pub fn prompted(line: &str) -> Option<&str> {
         {
         }
         let Some(word) = words.next() else { continue };
-        let name = word.rsplit('/').next().unwrap_or(word);
-        if PROGRAMS.contains(&name) {
+        if programs::is_known(programs::of(word)) {
             let start = rest.find(word)?;
             return Some(rest[start..].trim());
         }
@@ -99,16 +79,15 @@ pub fn prompted(line: &str) -> Option<&str> {
     None
 }
 
-/// `[root@db7 ~]# systemctl …`: a prompt before something that is not read here, or before nothing.
-fn is_other_prompt(line: &str) -> bool {
+/// `[root@db7 ~]# systemctl …`, `$ make`: what stands behind a prompt although it is not of the list; perhaps nothing.
+fn other_prompt(line: &str) -> Option<&str> {
     let line = line.trim();
-    line.find(['$', '#']).is_some_and(|at| {
-        let (front, rest) = (&line[..at], &line[at + 1..]);
-        (rest.is_empty() || rest.starts_with(' '))
-            && front.len() < 120
-            && front.contains('@')
-            && front.split_whitespace().count() <= 3
-    })
+    let at = line.find(['$', '#'])?;
+    let (front, rest) = (&line[..at], &line[at + 1..]);
+    let is_place = front.len() < 120 && front.contains('@') && front.split_whitespace().count() <= 3;
+    // Alone, only the user's sign: the other begins comments.
+    let is_bare = front.is_empty() && line.starts_with("$ ");
+    ((rest.is_empty() || rest.starts_with(' ')) && (is_place || is_bare)).then(|| rest.trim())
 }
 
 /// `#==[ Command ]==…==#`.
@@ -151,9 +130,11 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
             all.push(Section { command: Some(command.to_string()), path, lines: Vec::new() });
             continue;
         }
-        if is_other_prompt(&text) {
+        if let Some(command) = other_prompt(&text) {
             // Whatever runs there, what follows is no longer the file or the tool of before.
-            all.push(Section::default());
+            let command = Some(command.to_string()).filter(|command| !command.is_empty());
+            all.push(Section { command, ..Section::default() });
+            continue;
         }
         if let Some(section) = all.last_mut() {
             section.lines.push(Line { number, text });
@@ -166,7 +147,7 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
 /// The file that `cat PATH` prints.
 fn printed(command: &str) -> Option<&str> {
     let (program, path) = command.split_once(' ')?;
-    (program.rsplit('/').next() == Some("cat")).then(|| path.trim()).filter(|path| is_one_path(path))
+    (programs::of(program) == "cat").then(|| path.trim()).filter(|path| is_one_path(path))
 }
 
 fn is_one_path(text: &str) -> bool {

@@ -7,6 +7,8 @@
 //! `fuzz/corpus`, a file under `fuzz/fuzz_targets`.
 
 #[cfg(feature = "whole")]
+mod fleet;
+#[cfg(feature = "whole")]
 mod whole;
 
 use wakewatt_core::facts::Snapshot;
@@ -35,6 +37,14 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("meters", meters),
     ("series", series),
     ("import", import),
+    ("rollout", rollout),
+    ("firmware", firmware),
+    #[cfg(feature = "whole")]
+    ("hosts", fleet::hosts),
+    #[cfg(feature = "whole")]
+    ("replies", fleet::replies),
+    #[cfg(feature = "whole")]
+    ("bmc", fleet::bmc),
     #[cfg(feature = "whole")]
     ("report", whole::report),
     #[cfg(feature = "whole")]
@@ -73,6 +83,30 @@ pub fn run(bytes: &[u8]) {
 /// What a Prometheus-compatible API answers to a question on ranges.
 pub fn series(bytes: &[u8]) {
     let _ = wakewatt_fleet::series::read_answer(bytes);
+}
+
+/// Plan of a rollout, the stages it makes, and a book's state.
+pub fn rollout(bytes: &[u8]) {
+    use wakewatt_fleet::rollout::{plan, state::Rollout};
+    let _ = Rollout::from_bytes(bytes);
+    let Ok(plan) = plan::parse(&String::from_utf8_lossy(bytes)) else { return };
+    for n_nodes in [0, 1, 26, 5000] {
+        let _ = (plan.stages_of(n_nodes), plan.unfit(n_nodes), plan.window_ms(0, n_nodes));
+    }
+    let _ = plan.change.words();
+}
+
+/// What `bios show` said of a node, beside nodes that have it otherwise.
+pub fn firmware(bytes: &[u8]) {
+    use wakewatt_fleet::compare::{Asked, compare};
+    use wakewatt_fleet::folder::{Machine, table};
+    let Ok(firmware) = wakewatt_fleet::firmware::parse(bytes) else { return };
+    let mut other = firmware.clone();
+    other.settings.values_mut().for_each(|value| value.push('x'));
+    let machine =
+        |(at, firmware)| Machine { name: format!("n{at}"), evidence: Default::default(), firmware: Some(firmware) };
+    let machines: Vec<Machine> = [firmware.clone(), firmware, other].into_iter().enumerate().map(machine).collect();
+    let _ = compare(&table(&machines, &[]), Asked::default());
 }
 
 /// What another tool printed: every format, a recording of its events, the facts and rules behind it; as an archive too.

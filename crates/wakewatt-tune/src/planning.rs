@@ -10,6 +10,7 @@ use serde::Serialize;
 use wakewatt_core::budget;
 use wakewatt_core::facts::virt::Virt;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_words::{say, told, word};
 
 /// One step, with what must be known about its knob.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,11 +71,11 @@ impl PlannedBoot {
         let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|b| String::from_utf8_lossy(b).into_owned());
         let file = |e: &FileEdit| PlannedFile { path: e.path.clone(), before: text(&e.before), after: text(&e.after) };
         let try_once = match &plan.try_once {
-            None => "nothing changes".into(),
-            Some(TryOnce::Refused { why }) => format!("not offered: {why}"),
+            None => say!("nothing changes"),
+            Some(TryOnce::Refused { why }) => say!("not offered: {why}"),
             Some(TryOnce::Offered { commands, to_keep, .. }) => {
                 let words: Vec<String> = commands.iter().map(|c| c.argv.join(" ")).collect();
-                format!("--try-once runs {}; {to_keep}", words.join(" && "))
+                say!("--try-once runs {commands}; {to_keep}", commands = words.join(" && "))
             }
         };
         PlannedBoot {
@@ -162,9 +163,9 @@ fn explain(host: &Host<'_>, step: Step) -> PlannedStep {
     };
     let about = knobs::find(&step.knob).map_or(&UNKNOWN, |k| k.about());
     PlannedStep {
-        title: about.title.into(),
-        price: about.price.into(),
-        risk: about.risk.into(),
+        title: told(about.title).into(),
+        price: told(about.price).into(),
+        risk: told(about.risk).into(),
         scope: about.io_scope,
         reversible: about.reversible,
         also_set_by: also_set_by(host, about),
@@ -177,7 +178,14 @@ pub fn also_set_by(host: &Host<'_>, about: &About) -> Vec<String> {
     let daemons = host.facts.holders.daemons.iter();
     let line = |d: &wakewatt_core::facts::holders::RunningDaemon| {
         let shared: Vec<&str> = d.overlaps.iter().map(String::as_str).filter(|o| about.overlaps.contains(o)).collect();
-        (!shared.is_empty()).then(|| format!("{} (process {}) sets the {}", d.name, d.pid, shared.join(" and ")))
+        (!shared.is_empty()).then(|| {
+            say!(
+                "{name} (process {pid}) sets the {what}",
+                name = d.name,
+                pid = d.pid,
+                what = shared.iter().map(|word| told(word)).collect::<Vec<_>>().join(word!(" and "))
+            )
+        })
     };
     daemons.filter_map(line).collect()
 }
@@ -188,21 +196,19 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
     let is_about_clock = requests.iter().any(|r| r.name.starts_with("freq.") || r.name.starts_with("uncore."));
     if Virt::is_guest(&host.facts.virt) == Some(true) {
         beyond
-            .push("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only".into());
+            .push(say!("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only"));
         return beyond;
     }
     if is_about_idle {
         beyond.push(
-            "firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
-             --boot-arg takes states away at the next boot"
-                .into(),
+            say!("firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
+             --boot-arg takes states away at the next boot"),
         );
     }
     if is_about_clock {
         beyond.push(
-            "firmware: a system profile such as \"OS controlled\" must leave the clock to Linux; what it locks reads back \
-             unchanged and is reported as refused"
-                .into(),
+            say!("firmware: a system profile such as \"OS controlled\" must leave the clock to Linux; what it locks reads back \
+             unchanged and is reported as refused"),
         );
     }
     beyond

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_words::say;
 
 /// Where a setting is to be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,18 +32,18 @@ pub enum Place {
 impl Place {
     /// Parses `cpus:0-3`, `package:0`, `node:1`, `cgroup:system.slice/db.service`, `eth0`.
     pub fn parse(text: &str) -> Result<Place, String> {
-        let number = |what: &str, n: &str| n.parse::<u32>().map_err(|_| format!("{what}:{n}: not a number"));
+        let number = |what: &str, n: &str| n.parse::<u32>().map_err(|_| say!("{what}:{n}: not a number"));
         match text.split_once(':') {
             Some(("cpus" | "cpu", list)) => match CpuSet::parse(list) {
-                Ok(cpus) if cpus.is_empty() => Err("cpus: names no CPU".into()),
+                Ok(cpus) if cpus.is_empty() => Err(say!("cpus: names no CPU")),
                 Ok(cpus) => Ok(Place::Cpus(cpus)),
-                Err(why) => Err(format!("cpus:{list}: {why}")),
+                Err(why) => Err(say!("cpus:{list}: {why}")),
             },
             Some(("package", n)) => number("package", n).map(Place::Package),
             Some(("node", n)) => number("node", n).map(Place::Node),
             Some(("cgroup", path)) => Ok(Place::Cgroup(path.trim_matches('/').into())),
             _ if text.is_empty() => {
-                Err("nothing behind the @: say cpus:0-3, package:0, node:1, cgroup:PATH or a name such as eth0".into())
+                Err(say!("nothing behind the @: say cpus:0-3, package:0, node:1, cgroup:PATH or a name such as eth0"))
             }
             _ => Ok(Place::Named(text.into())),
         }
@@ -90,14 +91,14 @@ impl Request {
     pub fn parse(text: &str) -> Result<Request, String> {
         let (left, right) = text
             .split_once('=')
-            .ok_or_else(|| format!("{text:?}: write NAME=VALUE, such as freq.governor=performance"))?;
+            .ok_or_else(|| say!("{text:?}: write NAME=VALUE, such as freq.governor=performance"))?;
         let (name, place) = match left.split_once('@') {
             Some((name, place)) => (name, Place::parse(place)?),
             None => (left, Place::Everywhere),
         };
         let to: Vec<String> = right.split('|').map(|v| v.trim().to_string()).collect();
         if name.trim().is_empty() || to.iter().any(String::is_empty) {
-            return Err(format!("{text:?}: a name and a value are needed, such as freq.governor=performance"));
+            return Err(say!("{text:?}: a name and a value are needed, such as freq.governor=performance"));
         }
         Ok(Request { name: name.trim().into(), place, to, reason: String::new(), is_optional: false })
     }

@@ -11,6 +11,7 @@ use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::numa;
 use wakewatt_core::nearest::nearest;
+use wakewatt_words::say;
 
 /// One file that gets one text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -124,7 +125,7 @@ pub fn step(host: &Host<'_>, request: &Request, all: &[Request]) -> Result<Step,
         Ok(sites) => sites,
         Err(why) => match waits_for(host, knob, request, all) {
             Some(other) => {
-                step.later = Some(format!("appears once {other} is set"));
+                step.later = Some(say!("appears once {other} is set"));
                 return Ok(step);
             }
             None => return Err(format!("{request}: {why}")),
@@ -140,7 +141,7 @@ pub fn step(host: &Host<'_>, request: &Request, all: &[Request]) -> Result<Step,
         if let Some(asked) = &asked {
             let also = site.cpus.minus(asked);
             if !also.is_empty() {
-                step.notes.push(format!("{} also reaches CPUs {also}", site.place));
+                step.notes.push(say!("{place} also reaches CPUs {also}", place = site.place));
             }
         }
     }
@@ -155,8 +156,8 @@ pub fn sites_of(host: &Host<'_>, knob: &dyn Knob, request: &Request) -> Result<V
         let mut names: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
         names.dedup();
         let hint = nearest(&request.name, names.iter().copied())
-            .map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean {near}?"));
-        return Err(format!("not on this host; {hint}"));
+            .map_or_else(|| say!("there are {names}", names = names.join(", ")), |near| say!("did you mean {near}?"));
+        return Err(say!("not on this host; {hint}"));
     }
     let asked = asked_cpus(host, &request.place)?;
     let here: Vec<Site> = named
@@ -171,11 +172,8 @@ pub fn sites_of(host: &Host<'_>, knob: &dyn Knob, request: &Request) -> Result<V
     if here.is_empty() {
         let mut places: Vec<&str> = named.iter().map(|s| s.place.as_str()).take(8).collect();
         places.dedup();
-        return Err(format!(
-            "no such place; it is set at {}{}",
-            places.join(", "),
-            if named.len() > 8 { " …" } else { "" }
-        ));
+        let (places, more) = (places.join(", "), if named.len() > 8 { " …" } else { "" });
+        return Err(say!("no such place; it is set at {places}{more}"));
     }
     Ok(here)
 }
@@ -221,20 +219,20 @@ pub fn asked_cpus(host: &Host<'_>, place: &Place) -> Result<Option<CpuSet>, Stri
             if strange.is_empty() {
                 Ok(Some(cpus.clone()))
             } else {
-                Err(format!("cpus:{cpus}: this host has no CPU {strange}"))
+                Err(say!("cpus:{cpus}: this host has no CPU {strange}"))
             }
         }
         Place::Package(n) => {
             let packages = host.facts.topology.packages();
             let found = packages.iter().find(|(id, _)| id == n).map(|(_, cpus)| cpus.clone());
-            found
-                .map(Some)
-                .ok_or_else(|| format!("package:{n}: this host has {} packages, counted from 0", packages.len()))
+            found.map(Some).ok_or_else(|| {
+                say!("package:{n}: this host has {n_packages} packages, counted from 0", n_packages = packages.len())
+            })
         }
         Place::Node(n) => {
             let node = host.facts.memory.nodes.iter().find(|node| node.id == *n);
             let cpus = node.and_then(|node| node.cpus.get()).cloned();
-            cpus.map(Some).ok_or_else(|| format!("{}/node{n}: no such NUMA node on this host", numa::ROOT))
+            cpus.map(Some).ok_or_else(|| say!("{folder}/node{n}: no such NUMA node on this host", folder = numa::ROOT))
         }
         Place::Cgroup(path) => {
             let files = ["cpuset.cpus.effective", "cpuset.effective_cpus"];
@@ -252,7 +250,7 @@ pub fn asked_cpus(host: &Host<'_>, place: &Place) -> Result<Option<CpuSet>, Stri
                 }
                 let is_there = roots.iter().any(|r| host.source.list(&format!("{r}/{folder}")).is_ok());
                 if !is_there || folder.is_empty() {
-                    return Err(format!("cgroup:{path}: {tried}: cannot be read; the path is below /sys/fs/cgroup"));
+                    return Err(say!("cgroup:{path}: {tried}: cannot be read; the path is below /sys/fs/cgroup"));
                 }
                 folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
             }
@@ -280,8 +278,8 @@ fn waits_for(host: &Host<'_>, knob: &dyn Knob, request: &Request, all: &[Request
 fn unknown(name: &str) -> String {
     let ids = knobs::KNOBS.iter().map(|k| k.about().id);
     match nearest(name, ids) {
-        Some(near) => format!("{name}: no such knob; did you mean {near}? (wakewatt tune knobs lists them)"),
-        None => format!("{name}: no such knob (wakewatt tune knobs lists them)"),
+        Some(near) => say!("{name}: no such knob; did you mean {near}? (wakewatt tune knobs lists them)"),
+        None => say!("{name}: no such knob (wakewatt tune knobs lists them)"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::site::{Site, Valid};
 use wakewatt_core::units::show_khz;
+use wakewatt_words::say;
 
 /// What most knobs do with a word.
 pub fn encode(site: &Site, word: &str) -> Result<String, String> {
@@ -11,13 +12,13 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
         Valid::Words(words) if words.iter().any(|w| w == word) => Ok(word.into()),
         Valid::Words(words) => {
             let hint = wakewatt_core::nearest::nearest(word, words.iter().map(String::as_str))
-                .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
-            refuse(format!("{word:?} is none of {}{hint}", words.join(", ")))
+                .map_or(String::new(), |near| say!("; did you mean {near:?}?"));
+            refuse(say!("{word:?} is none of {words}{hint}", words = words.join(", ")))
         }
         Valid::Switch { on, off } => match word {
             "on" | "1" | "true" | "yes" => Ok(on.clone()),
             "off" | "0" | "false" | "no" => Ok(off.clone()),
-            _ => refuse(format!("{word:?} is neither on nor off")),
+            _ => refuse(say!("{word:?} is neither on nor off")),
         },
         Valid::Khz { min, max } => {
             let khz = match word {
@@ -31,7 +32,12 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
             if (*min..=*max).contains(&khz) {
                 Ok(khz.to_string())
             } else {
-                refuse(format!("{} is outside {} to {}", show_khz(khz), show_khz(*min), show_khz(*max)))
+                refuse(say!(
+                    "{asked} is outside {lowest} to {highest}",
+                    asked = show_khz(khz),
+                    lowest = show_khz(*min),
+                    highest = show_khz(*max)
+                ))
             }
         }
         Valid::Number { min, max } => {
@@ -42,7 +48,7 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
             };
             match number {
                 Some(n) if (*min..=*max).contains(&n) => Ok(n.to_string()),
-                _ => refuse(format!("{word:?} is no whole number from {min} to {max}")),
+                _ => refuse(say!("{word:?} is no whole number from {min} to {max}")),
             }
         }
         Valid::Coded { names, max } => {
@@ -51,10 +57,10 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
             let named = names.iter().find(|coded| coded.name.eq_ignore_ascii_case(name)).map(|coded| coded.code);
             match named.or_else(|| word.parse().ok()) {
                 Some(code) if code <= *max => Ok(code.to_string()),
-                _ => refuse(format!("{word:?} is none of {}", site.valid)),
+                _ => refuse(say!("{word:?} is none of {words}{hint}", words = site.valid, hint = "")),
             }
         }
-        Valid::Text(how) => refuse(format!("{word:?} cannot be taken as {how}")),
+        Valid::Text(how) => refuse(say!("{word:?} cannot be taken as {how}")),
     }
 }
 
@@ -80,8 +86,8 @@ pub fn parse_khz(text: &str) -> Result<u64, String> {
         "ghz" => 1e6,
         "mhz" => 1e3,
         "khz" => 1.0,
-        "" => return Err(format!("{text:?} has no unit: write {text}MHz or {text}GHz")),
-        _ => return Err(format!("{unit:?} is not a unit of frequency: use GHz, MHz or kHz")),
+        "" => return Err(say!("{text:?} has no unit: write {text}MHz or {text}GHz")),
+        _ => return Err(say!("{unit:?} is not a unit of frequency: use GHz, MHz or kHz")),
     };
     match number.parse::<f64>() {
         Ok(value) if value.is_finite() && value * scale < 1e12 =>
@@ -89,7 +95,7 @@ pub fn parse_khz(text: &str) -> Result<u64, String> {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             Ok((value * scale).round() as u64)
         }
-        _ => Err(format!("{text:?} is not a frequency such as 2.1GHz")),
+        _ => Err(say!("{text:?} is not a frequency such as 2.1GHz")),
     }
 }
 

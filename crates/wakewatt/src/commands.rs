@@ -3,10 +3,12 @@
 
 use crate::output;
 use std::ffi::OsStr;
+use wakewatt_words::{say, spoken};
 
 /// Says on standard error what is about to be run, and what for.
 pub(crate) fn announce(what_for: &str, argv: &[impl AsRef<OsStr>]) {
-    output::remark(&format!("Runs, for {}: {}", escaped(what_for), shown(argv)));
+    let (what, command) = (escaped(what_for), shown(argv));
+    output::remark(&spoken(|| say!("Runs, for {what}: {command}")));
 }
 
 /// Words as a shell would take them, with nothing in them that a terminal obeys.

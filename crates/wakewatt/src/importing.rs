@@ -1,8 +1,8 @@
-//! Texts of other tools as they lie on a disk: files, packed files, archives, folders. Which of them are read, and that they are of
-//! one host; what they say is the business of `wakewatt_import`.
+//! Texts of other tools as they lie on a disk: files, packed files, archives, archives inside them, folders. Which of them are read, and
+//! that they are of one host; what they say is the business of `wakewatt_import`.
 //!
 //! A long text of events is read line by line; everything else is taken whole, as far as any tool prints. A folder or an archive that
-//! holds the reports of several hosts is refused with their names, because two hosts must not become one.
+//! holds the reports of several hosts is refused with their names until one is chosen, because two hosts must not become one.
 
 use crate::exit::{Code, Failure};
 use anyhow::{Context, Result};
@@ -10,29 +10,36 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use wakewatt_host::{material, recorded};
-use wakewatt_import::archive::{is_inner, is_tar, walk_tar, wanted};
+use wakewatt_import::archive::{Wanted, host_of, is_inner, is_tar, wanted};
 use wakewatt_import::events::are_events;
 use wakewatt_import::plain::decoded;
-use wakewatt_import::{Imported, Input, import};
+use wakewatt_import::{Imported, Input, import, tar};
 
 /// By so much of it a text is told.
 const FRONT: u64 = 256 << 10;
 /// The longest text that is read whole.
 const MAX_WHOLE: u64 = 64 << 20;
-/// All that is taken of an archive.
+/// All that is taken of archives and folders.
 const MAX_TAKEN: usize = 1 << 30;
+/// Archives inside one another, and how many are opened.
+const MAX_DEPTH: usize = 3;
+const MAX_INNER: usize = 64;
 
-/// Inputs, and the hosts that they are of.
+/// What was found so far.
 #[derive(Default)]
-struct Gathered {
-    inputs: Vec<Input>,
+struct Gathered<'a> {
+    /// Each with the host that its place in an archive or a folder says.
+    inputs: Vec<(Option<String>, Input)>,
     roots: BTreeSet<String>,
+    /// What the name of the host holds that was asked for.
+    host: Option<&'a str>,
     n_bytes: usize,
+    n_inner: usize,
     remarks: Vec<String>,
 }
 
-/// Reads all of them as one host.
-pub(crate) fn read(files: &[PathBuf]) -> Result<Imported> {
+/// Reads all of them as one host; of several, the one whose name holds `host`.
+pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
     if let [file] = files {
         // What `import -o` and `capture` wrote is read as what it is.
         if is_host_file(file) {
@@ -40,33 +47,72 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Imported> {
             return Ok(Imported::of_host(tree));
         }
     }
-    let mut all = Gathered::default();
+    let mut all = Gathered { host, ..Gathered::default() };
     for file in files {
-        let before = all.inputs.len();
+        let before = (all.inputs.len(), all.roots.len());
         if file.is_dir() {
             all.folder(file)?
         } else {
-            all.file(file, &file.display().to_string(), "")?
+            all.file(file, &file.display().to_string(), None)?
         }
-        if all.inputs.len() == before {
+        if (all.inputs.len(), all.roots.len()) == before {
             let name = file.display();
+            let why = all.remarks.first().map_or(String::new(), |remark| format!(" ({remark})"));
             return Err(Failure::error(
                 Code::BadFile,
-                format!("{name}: no file in it is one that is read here; docs/import.md lists them"),
+                format!("{name}: no file in it is one that is read here{why}; docs/import.md lists them"),
             ));
         }
     }
-    if all.roots.len() > 1 {
-        let names: Vec<&str> = all.roots.iter().take(10).map(String::as_str).collect();
-        let (n, names) = (all.roots.len(), names.join(", "));
-        return Err(Failure::error(
-            Code::Usage,
-            format!("these are reports of {n} hosts ({names}): give those of one, as a folder or an archive"),
-        ));
-    }
-    let mut imported = import(all.inputs);
+    let root = chosen(&all.roots, host)?;
+    let is_one = all.roots.len() <= 1;
+    let is_of_it = |of: &Option<String>| of.as_ref().map_or(is_one, |of| root.is_none_or(|root| root == of));
+    let n_all = all.inputs.len();
+    let inputs: Vec<Input> = all.inputs.into_iter().filter(|(of, _)| is_of_it(of)).map(|(_, input)| input).collect();
+    let n_left = n_all - inputs.len();
+    let mut imported = import(inputs);
     imported.document.remarks.extend(all.remarks);
+    if n_left > 0 {
+        imported
+            .document
+            .remarks
+            .push(format!("{n_left} texts that are not of this host, or of no host by their place, were left out"));
+    }
     Ok(imported)
+}
+
+/// The host that is read, of those that there are.
+fn chosen<'a>(roots: &'a BTreeSet<String>, host: Option<&str>) -> Result<Option<&'a String>> {
+    let few = |all: &[&String]| {
+        let names: Vec<&str> = all.iter().take(10).map(|name| name.as_str()).collect();
+        format!("{}{}", names.join(", "), if all.len() > 10 { ", …" } else { "" })
+    };
+    let fail = |why: String| Err(Failure::error(Code::Usage, why));
+    let all: Vec<&String> = roots.iter().collect();
+    let Some(host) = host else {
+        return match all[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            _ => fail(format!(
+                "these are reports of {} hosts ({}): choose one, --from-host NAME (a part of its name will do)",
+                all.len(),
+                few(&all)
+            )),
+        };
+    };
+    // `w-1` is that folder, and not `w-10` beside it.
+    let is_so = |name: &&String| name.as_str() == host || name.rsplit('/').next() == Some(host);
+    let so: Vec<&String> = all.iter().copied().filter(is_so).collect();
+    let fitting = match so[..] {
+        [] => all.iter().copied().filter(|name| name.contains(host)).collect(),
+        _ => so,
+    };
+    match fitting[..] {
+        [one] => Ok(Some(one)),
+        [] if all.is_empty() => fail("--from-host: no archive or folder here is named after a host".into()),
+        [] => fail(format!("--from-host {host}: none of these hosts is called so: {}", few(&all))),
+        _ => fail(format!("--from-host {host}: {} hosts are called so: {}", fitting.len(), few(&fitting))),
+    }
 }
 
 fn is_host_file(path: &Path) -> bool {
@@ -75,106 +121,135 @@ fn is_host_file(path: &Path) -> bool {
     path.is_file() && material::open(path).is_ok_and(begins)
 }
 
-impl Gathered {
-    fn file(&mut self, path: &Path, name: &str, within: &str) -> Result<()> {
+impl Gathered<'_> {
+    /// A file of this host, if it is of one. What is of another host than was asked for is not read; nor anything more once there are
+    /// two and none was asked for, because nothing will come of it but their names.
+    fn is_read(&mut self, root: Option<&String>) -> bool {
+        let Some(root) = root else { return true };
+        self.roots.insert(root.clone());
+        self.host.map_or(self.roots.len() == 1, |host| root.contains(host))
+    }
+
+    fn file(&mut self, path: &Path, name: &str, root: Option<String>) -> Result<()> {
         let mut text = material::open(path)?;
         let mut front = Vec::new();
         text.by_ref().take(FRONT).read_to_end(&mut front).with_context(|| format!("{name}: cannot be read"))?;
         if is_tar(&front) {
-            return self.archive(&mut Cursor::new(front).chain(text), name, within);
+            self.archive(&mut Cursor::new(front).chain(text), name, root, 1);
+            return Ok(());
+        }
+        let bad = |why: String| Err(Failure::error(Code::BadFile, format!("{name}: {why}")));
+        if let Some((packing, program)) = material::other_packing(&front) {
+            return bad(format!(
+                "packed with {packing}, which is not read here; unpack it ({program}) and give what was in it"
+            ));
         }
         if are_events(&mut decoded(&front).lines()) {
             let lines: Box<dyn BufRead> = Box::new(Cursor::new(front).chain(text));
-            self.inputs.push(Input::Events { name: name.into(), lines });
+            self.inputs.push((root, Input::Events { name: name.into(), lines }));
             return Ok(());
         }
         text.take(MAX_WHOLE + 1 - front.len() as u64)
             .read_to_end(&mut front)
             .with_context(|| format!("{name}: cannot be read"))?;
         if front.len() as u64 > MAX_WHOLE {
-            return Err(Failure::error(
-                Code::BadFile,
-                format!("{name}: longer than {} MiB, and no text of events", MAX_WHOLE >> 20),
-            ));
+            return bad(format!("longer than {} MiB, and no text of events", MAX_WHOLE >> 20));
         }
         self.n_bytes = self.n_bytes.saturating_add(front.len());
         if self.n_bytes > MAX_TAKEN {
-            return Err(Failure::error(Code::BadFile, format!("{name}: more than {} MiB in all", MAX_TAKEN >> 20)));
+            return bad(format!("more than {} MiB in all", MAX_TAKEN >> 20));
         }
-        self.inputs.push(Input::Text { name: name.into(), path: None, bytes: front });
+        self.inputs.push((root, Input::Text { name: name.into(), path: None, bytes: front }));
         Ok(())
     }
 
-    fn archive(&mut self, tar: &mut dyn Read, name: &str, within: &str) -> Result<()> {
-        let (mut n_inner, mut n_over) = (0, 0);
-        let mut taken: Vec<(String, Vec<u8>)> = Vec::new();
-        let mut room = MAX_TAKEN.saturating_sub(self.n_bytes);
-        let ended = walk_tar(
-            tar,
-            &mut |entry| {
-                n_inner += usize::from(is_inner(entry));
-                wanted(entry).map(|w| w.max_bytes)
-            },
-            &mut |entry, bytes| match room.checked_sub(bytes.len() + 256) {
-                Some(left) => {
-                    room = left;
-                    taken.push((entry.into(), bytes));
-                }
-                None => n_over += 1,
-            },
-        );
-        self.n_bytes = MAX_TAKEN - room;
-        for (entry, bytes) in taken {
-            let Some(want) = wanted(&entry) else { continue };
-            self.roots.extend(want.root.map(|root| format!("{within}{root}")));
-            self.inputs.push(Input::Text { name: format!("{name}:{entry}"), path: want.path, bytes });
-        }
+    /// All of an archive; `within` is the host that its own place says.
+    fn archive(&mut self, content: &mut dyn Read, name: &str, within: Option<String>, depth: usize) {
+        let mut n_over = 0;
+        let ended = tar::walk(content, &mut |entry, _, body| {
+            if is_inner(entry) {
+                let root = within.clone().or_else(|| host_of(entry)).or_else(|| Some(entry.to_string()));
+                self.inner(body, &format!("{name}:{entry}"), root, depth);
+                return Ok(());
+            }
+            let Some(want) = wanted(entry) else { return Ok(()) };
+            let root = within.clone().or(want.root.clone());
+            if !self.is_read(root.as_ref()) {
+                return Ok(());
+            }
+            let room = (MAX_TAKEN - self.n_bytes.min(MAX_TAKEN)) as u64;
+            if room == 0 {
+                n_over += 1;
+                return Ok(());
+            }
+            self.taken(format!("{name}:{entry}"), root, want, &mut body.take(room))
+        });
         if let Err(error) = ended {
             self.remarks.push(format!("{name}: {error}; what stood before it was read"));
         }
-        if n_inner > 0 {
-            self.remarks.push(format!(
-                "{name}: {n_inner} archives inside it were not opened; unpack it and give the folder of one host"
-            ));
-        }
         if n_over > 0 {
-            self.remarks.push(format!(
-                "{name}: {n_over} files were left out, because there was more than {} MiB",
-                MAX_TAKEN >> 20
-            ));
+            let most = MAX_TAKEN >> 20;
+            self.remarks.push(format!("{name}: {n_over} files were left out, because there was more than {most} MiB"));
         }
-        Ok(())
+    }
+
+    fn inner(&mut self, body: &mut dyn Read, name: &str, root: Option<String>, depth: usize) {
+        if !self.is_read(root.as_ref()) {
+            return;
+        }
+        if depth >= MAX_DEPTH || self.n_inner >= MAX_INNER {
+            self.remarks.push(format!("{name}: not opened, because it lies too deep or is one of too many"));
+            return;
+        }
+        self.n_inner += 1;
+        let mut front = Vec::new();
+        let read = material::unpacked(body).and_then(|mut content| {
+            content.by_ref().take(FRONT).read_to_end(&mut front)?;
+            Ok(content)
+        });
+        match read {
+            Ok(rest) if is_tar(&front) => self.archive(&mut Cursor::new(front).chain(rest), name, root, depth + 1),
+            Ok(_) => {
+                let why = material::other_packing(&front).map_or("no tar archive", |(packing, _)| packing);
+                self.remarks.push(format!("{name}: not opened ({why})"));
+            }
+            Err(error) => self.remarks.push(format!("{name}: {error}")),
+        }
+    }
+
+    /// A file of a tree, as far as it can be read.
+    fn taken(&mut self, name: String, root: Option<String>, want: Wanted, body: &mut dyn Read) -> std::io::Result<()> {
+        let mut bytes = Vec::new();
+        let read = body.take(want.max_bytes).read_to_end(&mut bytes);
+        // So much of memory holds it, however short it is.
+        self.n_bytes = self.n_bytes.saturating_add(bytes.len() + 256);
+        self.inputs.push((root, Input::Text { name, path: want.path, bytes }));
+        read.map(drop)
     }
 
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let shown = folder.display();
         for entry in material::below(folder)? {
             let (path, name) = (folder.join(&entry), format!("{shown}/{entry}"));
-            if is_inner(&entry) {
-                self.file(&path, &name, &format!("{entry}:"))?;
+            let inner = is_inner(&entry).then(|| host_of(&entry).unwrap_or_else(|| entry.clone()));
+            let want = wanted(&entry);
+            let root = inner.clone().or_else(|| want.as_ref()?.root.clone());
+            if (inner.is_none() && want.is_none()) || !self.is_read(root.as_ref()) {
                 continue;
             }
-            let Some(want) = wanted(&entry) else { continue };
-            self.roots.extend(want.root);
             // A file that cannot be read is one fact less, not the end.
-            let read = match want.path {
-                None => self.file(&path, &name, ""),
-                Some(kernel) => material::open(&path).map_err(anyhow::Error::from).and_then(|text| {
-                    let mut bytes = Vec::new();
-                    text.take(want.max_bytes).read_to_end(&mut bytes)?;
-                    self.n_bytes = self.n_bytes.saturating_add(bytes.len());
-                    self.inputs.push(Input::Text { name: name.clone(), path: Some(kernel), bytes });
-                    Ok(())
-                }),
+            let read = match want.filter(|want| inner.is_none() && want.path.is_some()) {
+                None => self.file(&path, &name, root),
+                Some(want) => material::open(&path)
+                    .map_err(anyhow::Error::from)
+                    .and_then(|mut text| Ok(self.taken(name, root, want, &mut text)?)),
             };
             if let Err(error) = read {
                 self.remarks.push(format!("{error:#}").replace('\n', " "));
             }
             if self.n_bytes > MAX_TAKEN {
-                self.remarks.push(format!(
-                    "{shown}: the rest was left out, because there was more than {} MiB",
-                    MAX_TAKEN >> 20
-                ));
+                let most = MAX_TAKEN >> 20;
+                self.remarks.push(format!("{shown}: the rest was left out, because there was more than {most} MiB"));
                 break;
             }
         }

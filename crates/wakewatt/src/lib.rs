@@ -40,11 +40,21 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Language::English => cli::Cli::command(),
         _ => wakewatt_words::spoken(|| cli::spoken::translated(cli::Cli::command())),
     };
-    let cli = match definition.try_get_matches_from(args).and_then(|found| cli::Cli::from_arg_matches(&found)) {
+    let parsed = wakewatt_words::spoken(|| definition.try_get_matches_from(&args));
+    let cli = match parsed.and_then(|found| cli::Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
+            // In Chinese lines are broken below, between characters.
+            let is_help = error.kind() == clap::error::ErrorKind::DisplayHelp
+                && wakewatt_words::wanted() == Language::English;
+            let help = is_help.then(|| cli::Cli::help(&args, output::width().min(100))).flatten();
+            let error = help.unwrap_or(error);
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };
-            return output::settled(output::usage(&error), own).into();
+            let fit = |text: &str| match wakewatt_words::wanted() {
+                Language::English => text.to_string(),
+                _ => wakewatt_words::spoken(|| cli::fitted::fitted(&error, text, output::width())),
+            };
+            return output::settled(output::usage(&error, fit), own).into();
         }
     };
     output::allow_colour(cli.color.is_on());
@@ -66,5 +76,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Words that stand in constants and are looked up in another language while running, with where they stand.
 pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    wakewatt_core::told::all()
+    let mut all = wakewatt_core::told::all();
+    all.extend(report::spoken_tables());
+    all.extend(tui::spoken().into_iter().map(|word| ("the screen of watch", word)));
+    all.extend(wakewatt_core::facts::TOPICS.iter().map(|topic| ("topics of facts", topic.title)));
+    let frame = cli::fitted::FRAME.iter().map(|words| ("crates/wakewatt/src/cli/fitted.rs", *words));
+    let knobs = wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about()).flat_map(|about| {
+        let texts =
+            [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
+        texts.filter(|text| !text.is_empty()).map(|text| ("crates/wakewatt-tune/src/knobs", text))
+    });
+    let parts = ["doctor", "experiment", "disk experiment", "measure idle"];
+    all.extend(frame.chain(knobs).chain(parts.map(|part| ("crates/wakewatt-lab/src/doctor", part))));
+    all
 }

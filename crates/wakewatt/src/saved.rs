@@ -11,17 +11,20 @@ use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::cited::Cited;
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::source::Source;
 use wakewatt_core::visible;
 use wakewatt_host::input;
 use wakewatt_lab::capture::{Captured, captured};
+use wakewatt_words::{say, spoken, word};
 
 /// A run that will be saved.
 pub struct Saving {
     outlet: Outlet,
     command: String,
     host: Captured,
+    cited: Vec<Cited>,
 }
 
 /// For commands that run none of the user's: `--save -` sends the run to standard output, and their results to standard error.
@@ -35,11 +38,14 @@ pub fn may_stream(file: Option<&Path>) {
 pub fn start(file: Option<&Path>, command: &str, src: &dyn Source) -> Result<Option<Saving>> {
     let Some(file) = file else { return Ok(None) };
     if file == Path::new("-") && !output::is_standard_output_left() {
-        return Err(Failure::error(Code::Usage, "--save -: results go to standard output; name a file"));
+        return Err(Failure::error(
+            Code::Usage,
+            spoken(|| word!("--save -: results go to standard output; name a file")),
+        ));
     }
     let outlet = Outlet::open(file, "--save")
-        .map_err(|why| Failure::error(Code::BadFile, format!("{why}; nothing was measured")))?;
-    Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false) }))
+        .map_err(|why| Failure::error(Code::BadFile, spoken(|| say!("{why}; nothing was measured"))))?;
+    Ok(Some(Saving { outlet, command: command.into(), host: captured(src, false), cited: Vec::new() }))
 }
 
 /// The one line for a command that measures nothing before: facts and samples at once.
@@ -53,18 +59,27 @@ impl Saving {
         self.host.facts.clone()
     }
 
+    /// Which imported lines its findings rest on.
+    pub fn cite(&mut self, cited: Vec<Cited>) {
+        self.cited = cited;
+    }
+
     /// Writes the file.
     pub fn finish(&self, evidence: &Evidence) -> Result<()> {
         let made_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let run = RunFile::of(evidence, self.host.text.clone(), self.host.names.clone(), &self.command, made_at)?;
+        let (host, names) = (self.host.text.clone(), self.host.names.clone());
+        let run = RunFile::of_imported(evidence, host, names, &self.command, made_at, self.cited.clone())?;
         let text = output::json("run", &run)?;
         let name = self.outlet.path().display();
         RunFile::read(&text).map_err(|e| {
-            Failure::error(Code::BadFile, format!("{name}: not written, because it could not be read again: {e}"))
+            Failure::error(
+                Code::BadFile,
+                spoken(|| say!("{name}: not written, because it could not be read again: {e}")),
+            )
         })?;
         self.outlet.write(&text)?;
         if self.outlet.path() != Path::new("-") {
-            output::remark(&format!("Run: {name}; read it with: wakewatt report {name}"));
+            output::remark(&spoken(|| say!("Run: {name}; read it with: wakewatt report {name}")));
         }
         Ok(())
     }

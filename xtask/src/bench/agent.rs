@@ -27,7 +27,7 @@ const MOST_BYTES: f64 = 30e6;
 const STATS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 /// A server, ended when it is dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     /// Kept open, so that it never writes into a closed pipe.
@@ -78,12 +78,13 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
     }
     let per = |now: u64, then: u64| (now - then) as f64 / 1e3 / ROUNDS as f64;
     let cpu_us = (per(cpu_ns(&ours)?, before.0), per(cpu_ns(&peer)?, before.1));
-    let memory = (resident(&ours)?, resident(&peer)?);
-    for (who, cpu_us, memory, page) in [("wakewatt", cpu_us.0, memory.0, bytes.0), (PEER, cpu_us.1, memory.1, bytes.1)]
-    {
+    let memory = (resident(&ours, "VmRSS:")?, resident(&peer, "VmRSS:")?);
+    let own = (resident(&ours, "RssAnon:")?, resident(&peer, "RssAnon:")?);
+    let both = [("wakewatt", cpu_us.0, memory.0, own.0, bytes.0), (PEER, cpu_us.1, memory.1, own.1, bytes.1)];
+    for (who, cpu_us, memory, own, page) in both {
         let _ = writeln!(
             all.csv,
-            "{place},{who},{cpu_us:.1},us per scrape\n{place},{who},{memory:.0},bytes resident\n{place},{who},{page},bytes of page"
+            "{place},{who},{cpu_us:.1},us per scrape\n{place},{who},{memory:.0},bytes resident\n{place},{who},{own:.0},bytes of no file\n{place},{who},{page},bytes of page"
         );
     }
     let is_here = place == "here";
@@ -96,8 +97,8 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
     });
     all.rows.push(Row {
         what: if is_here { "agent: memory, here" } else { "agent: memory, 512 CPUs" },
-        ours: format!("{:.1} MB", memory.0 / 1e6),
-        peer: format!("{PEER}: {:.1} MB; ratio {:.2}", memory.1 / 1e6, memory.0 / memory.1),
+        ours: format!("{:.1} MB, {:.1} without what the program's file holds", memory.0 / 1e6, own.0 / 1e6),
+        peer: format!("{PEER}: {:.1} MB, {:.1}; ratio {:.2}", memory.1 / 1e6, own.1 / 1e6, memory.0 / memory.1),
         goal: "half, below 30 MB",
         is_met: Some(memory.0 <= memory.1 / 2.0 && memory.0 < MOST_BYTES),
     });
@@ -106,11 +107,7 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
 
 /// With the probe, under some ten thousand wake-ups a second.
 fn traced(binary: &Path, csv: &mut String) -> Result<Row> {
-    let kept = std::fs::read_to_string(STATS).context(STATS)?;
-    std::fs::write(STATS, "1").context(STATS)?;
-    let found = under_wakeups(binary);
-    std::fs::write(STATS, kept.trim()).context(STATS)?;
-    let (n_wakes_per_s, own_share, kernel_share) = found?;
+    let (n_wakes_per_s, own_share, kernel_share) = with_program_times(|| under_wakeups(binary))?;
     let _ = writeln!(
         csv,
         "traced,wakewatt,{n_wakes_per_s:.0},wake-ups per second\ntraced,wakewatt,{own_share:.6},CPUs of the process\ntraced,wakewatt,{kernel_share:.6},CPUs of its programs"
@@ -128,6 +125,15 @@ fn traced(binary: &Path, csv: &mut String) -> Result<Row> {
         goal: "below 0.5 %, programs scaled to 10,000/s",
         is_met: (n_wakes_per_s >= 5_000.0).then_some(at_ten_thousand < 0.005),
     })
+}
+
+/// While the kernel counts what programs take; as it was afterwards.
+pub(super) fn with_program_times<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let kept = std::fs::read_to_string(STATS).context(STATS)?;
+    std::fs::write(STATS, "1").context(STATS)?;
+    let found = work();
+    std::fs::write(STATS, kept.trim()).context(STATS)?;
+    found
 }
 
 /// Wake-ups a second, CPUs that the process takes, CPUs that its programs take.
@@ -166,7 +172,7 @@ fn programs() -> Result<Programs> {
     Ok(sum)
 }
 
-fn agent<'a>(binary: &Path, words: impl IntoIterator<Item = &'a std::ffi::OsStr>) -> Result<Server> {
+pub(crate) fn agent<'a>(binary: &Path, words: impl IntoIterator<Item = &'a std::ffi::OsStr>) -> Result<Server> {
     let mut command = Command::new(binary);
     command.args(["agent", "--listen", "127.0.0.1:0"]).args(words).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| binary.display().to_string())?;
@@ -203,15 +209,28 @@ fn node_exporter(tree: Option<&Path>) -> Result<Server> {
     Ok(server)
 }
 
-/// Bytes of the page.
+/// Bytes of the page, its head included.
 fn ask(server: &Server) -> Result<usize> {
+    answer(server, "/metrics").map(|(page, _)| page.len())
+}
+
+/// What stands at a path.
+pub(crate) fn asked(server: &Server, path: &str) -> Result<Vec<u8>> {
+    let (mut page, head) = answer(server, path)?;
+    page.drain(..head);
+    Ok(page)
+}
+
+/// Head and body, and where the body begins.
+fn answer(server: &Server, path: &str) -> Result<(Vec<u8>, usize)> {
     let mut stream = TcpStream::connect_timeout(&server.address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
     let mut page = Vec::new();
     stream.read_to_end(&mut page)?;
     anyhow::ensure!(page.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&page[..page.len().min(80)]));
-    Ok(page.len())
+    let head = page.windows(4).position(|four| four == b"\r\n\r\n").context("an answer without an end of its head")?;
+    Ok((page, head + 4))
 }
 
 /// Of all threads there are; none of them ends while it is measured.
@@ -224,12 +243,12 @@ fn cpu_ns(server: &Server) -> Result<u64> {
     Ok(sum)
 }
 
-/// Resident memory in bytes: the median of a few looks.
-fn resident(server: &Server) -> Result<f64> {
+/// Resident memory in bytes, all of it or the part of a kind: the median of a few looks.
+fn resident(server: &Server, kind: &str) -> Result<f64> {
     let path = format!("/proc/{}/status", server.child.id());
     let look = || -> Result<f64> {
         let text = std::fs::read_to_string(&path).context(path.clone())?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let line = text.lines().find_map(|line| line.strip_prefix(kind)).context("no VmRSS")?;
         let kib: f64 = line.split_whitespace().next().context("no VmRSS")?.parse()?;
         Ok(kib * 1024.0)
     };

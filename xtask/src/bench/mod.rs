@@ -3,7 +3,7 @@
 //! Always a ratio in one run, alternating, so that a slow or busy machine slows both sides. One file per measurement;
 //! to add one: write the file, add a line to `ALL`. `--save` keeps table and raw numbers under bench/runs.
 
-mod agent;
+pub(crate) mod agent;
 mod binary_file;
 mod blocks;
 mod compare_aa;
@@ -15,6 +15,7 @@ mod inspect;
 mod load;
 mod memory;
 mod network;
+mod payers;
 mod pipe;
 mod recompute;
 mod record;
@@ -35,7 +36,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, history;
+    /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, payers, history;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); replay, which turns idle settings of this machine and back; and recompute, alone: published figures again from raw values
     what: Vec<String>,
@@ -101,6 +102,7 @@ const ALL: &[(&str, Measure)] = &[
     ("profiles", profiles::measure),
     ("simulate", simulate::measure),
     ("agent", agent::measure),
+    ("payers", payers::measure),
     ("history", history::measure),
 ];
 

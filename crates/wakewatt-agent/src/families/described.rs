@@ -5,7 +5,6 @@
 use super::Found;
 use crate::metric::{Labels, Page, names};
 use crate::totals::Running;
-use std::fmt::Write as _;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::Snapshot;
@@ -40,16 +39,15 @@ pub(crate) struct Described {
     pub pressures: Vec<(&'static str, &'static str, Running)>,
 }
 
-/// What the settings are made of.
-pub(crate) const SETTING_TOPICS: [&str; 9] =
-    ["idle", "freq", "kernel", "topology", "dimms", "qos", "holders", "load", "boot"];
+/// What the settings are made of and may change while the kernel runs.
+pub(crate) const SETTING_TOPICS: [&str; 2] = ["idle", "freq"];
+/// What cannot.
+pub(crate) const LASTING_TOPICS: [&str; 3] = ["kernel", "dimms", "boot"];
 
 impl Described {
-    /// Looks at facts again; what is counted goes on.
-    pub(crate) fn look(&mut self, facts: &Snapshot) {
-        self.settings = settings(facts);
-        self.daemons = daemons(&facts.holders);
-        self.hold(facts);
+    /// Looks at the settings again.
+    pub(crate) fn look(&mut self, facts: &Snapshot, lasting: &Snapshot) {
+        self.settings = settings(facts, lasting);
         let states = facts.idle.states.iter();
         self.disabled = states
             .filter_map(|state| {
@@ -57,6 +55,10 @@ impl Described {
                 (n > 0).then(|| (state.label(), state.index, u32::try_from(n).unwrap_or(u32::MAX)))
             })
             .collect();
+    }
+
+    /// Looks at pressure again; what is counted goes on.
+    pub(crate) fn press(&mut self, facts: &Snapshot) {
         let load = &facts.load;
         let all = [("cpu", &load.cpu_pressure), ("memory", &load.memory_pressure), ("io", &load.io_pressure)];
         for (resource, pressure) in all {
@@ -64,8 +66,9 @@ impl Described {
         }
     }
 
-    /// Looks for the holders of the latency limit only.
+    /// Looks at processes: which daemons run, and who holds the latency limit.
     pub(crate) fn hold(&mut self, facts: &Snapshot) {
+        self.daemons = daemons(&facts.holders);
         let holders = facts.holders.of_latency_limit().unwrap_or_default();
         self.holders = holders.iter().filter_map(|holder| holder.comm.clone()).collect();
         self.holders.sort();
@@ -129,7 +132,7 @@ pub(super) fn add(page: &mut Page, described: &Described) {
     }
 }
 
-fn settings(facts: &Snapshot) -> Labels {
+fn settings(facts: &Snapshot, lasting: &Snapshot) -> Labels {
     let word = |fact: &Fact<String>| fact.get().cloned();
     // Where CPUs differ: all of them, which is a setting by itself.
     let all = |per_cpu: &PerCpu<String>| {
@@ -144,16 +147,16 @@ fn settings(facts: &Snapshot) -> Labels {
     let values = [
         ("idle_driver", word(&facts.idle.driver)),
         ("idle_governor", word(&facts.idle.governor)),
-        ("idle_table", table_hash(facts)),
+        ("idle_table", facts.idle.table_checksum()),
         ("frequency_driver", all(&freq.policies.by_cpu(&freq.policies.driver))),
         ("frequency_governor", all(&freq.governors())),
         ("energy_preference", preference(freq)),
         ("turbo", freq.is_turbo_allowed().map(on_off)),
         ("smt", facts.topology.is_smt_active.get().copied().map(on_off)),
-        ("kernel", word(&facts.kernel.release)),
-        ("cmdline", facts.boot.cmdline.get().map(arguments)),
+        ("kernel", word(&lasting.kernel.release)),
+        ("cmdline", lasting.boot.cmdline.get().map(arguments)),
         ("microcode", processor.as_ref().and_then(|p| p.microcode).map(|m| format!("{m:#x}"))),
-        ("bios", word(&facts.dimms.bios_version)),
+        ("bios", word(&lasting.dimms.bios_version)),
         ("processor", processor.and_then(|p| p.name)),
     ];
     values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -208,17 +211,4 @@ fn daemons(holders: &Holders) -> Vec<String> {
     // Who sees only itself (hidepid, a PID namespace) knows nothing of the others.
     let sees_others = holders.n_processes.get().is_some_and(|n| *n > 1);
     if names.is_empty() && sees_others { vec!["none".into()] } else { names }
-}
-
-/// Eight digits that change when a name, an exit latency or a target residency of the idle table does.
-fn table_hash(facts: &Snapshot) -> Option<String> {
-    let tables = facts.idle.tables();
-    if tables.iter().all(|(_, rows)| rows.is_empty()) {
-        return None;
-    }
-    let mut text = String::new();
-    for row in tables.iter().flat_map(|(_, rows)| rows) {
-        let _ = writeln!(text, "{} {} {:?} {:?}", row.index, row.name, row.exit_latency_ns, row.target_residency_ns);
-    }
-    Some(format!("{:08x}", crc32fast::hash(text.as_bytes())))
 }

@@ -10,7 +10,7 @@ mod meters;
 mod own;
 mod payers;
 
-pub(crate) use described::{Described, SETTING_TOPICS};
+pub(crate) use described::{Described, LASTING_TOPICS, SETTING_TOPICS};
 pub use found::Found;
 pub(crate) use idle::word as class_word;
 pub(crate) use own::Own;

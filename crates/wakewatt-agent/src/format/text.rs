@@ -42,10 +42,12 @@ fn head(out: &mut String, family: &Family, flavour: Flavour) {
         (Flavour::Prometheus, Kind::Info) => (metric.sample_name(), Kind::Gauge.word()),
         (Flavour::Prometheus, kind) => (metric.sample_name(), kind.word()),
     };
-    let _ = writeln!(out, "# HELP {name} {}", metric.help);
-    let _ = writeln!(out, "# TYPE {name} {kind}");
+    let mut say =
+        |what: &str, words: &str| ["# ", what, " ", &name, " ", words, "\n"].iter().for_each(|w| out.push_str(w));
+    say("HELP", metric.help);
+    say("TYPE", kind);
     if let (Flavour::OpenMetrics, Some(unit)) = (flavour, metric.unit) {
-        let _ = writeln!(out, "# UNIT {name} {unit}");
+        say("UNIT", unit);
     }
 }
 
@@ -91,7 +93,11 @@ fn open(out: &mut String, name: &str, labels: &Labels, bound_s: Option<f64>) {
 }
 
 fn number(out: &mut String, value: f64) {
+    // Counts are whole: an integer needs none of what prints fractions.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = value as u64;
     let _ = match value {
+        v if whole as f64 == v && whole < 1 << 53 && v.is_sign_positive() => write!(out, "{whole}"),
         v if v == f64::INFINITY => out.write_str("+Inf"),
         v if v != 0.0 && v.abs() < 1e-4 => write!(out, "{v:e}"),
         v => write!(out, "{v}"),
@@ -107,6 +113,9 @@ pub(super) fn series(name: &str, labels: &Labels) -> String {
 
 /// Backslash, quote and line feed; other control characters have no business in a label.
 pub(super) fn escaped(out: &mut String, text: &str) {
+    if !text.bytes().any(|b| matches!(b, b'\\' | b'"' | 0..32 | 127..)) {
+        return out.push_str(text);
+    }
     for c in text.chars() {
         match c {
             '\\' => out.push_str("\\\\"),

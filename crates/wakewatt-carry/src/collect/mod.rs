@@ -14,7 +14,7 @@ mod what;
 mod tests;
 
 pub use index::{Answer, Collected, Index, Outcome, Reason};
-pub use what::{SLACK, What, together};
+pub use what::{SHOW, SLACK, What, together};
 
 use crate::carrier::{Carrier, CarryError};
 use crate::node::{Node, NodeName};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use wakewatt_core::record::host_file;
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::record::wtrace::{Ending, Reader};
+use wakewatt_fleet::firmware;
 
 /// Longest `.host` text: 60 KiB for 576 CPUs.
 const MOST_HOST: usize = 16 << 20;
@@ -35,7 +36,12 @@ pub enum What {
         /// Largest recording, in MiB; there it ends, whole.
         most_mib: u64,
     },
+    /// Everything that its firmware is set to, as its BMC tells: `bios show`.
+    Firmware,
 }
+
+/// What a way to BMCs is asked; it runs nothing there and answers by itself.
+pub const SHOW: &[&str] = &["bios", "show", "--all", "--json"];
 
 impl What {
     /// In a word.
@@ -45,6 +51,7 @@ impl What {
             What::Wakeup => "measure wakeup",
             What::Doctor => "doctor",
             What::Trace { .. } => "trace",
+            What::Firmware => "bios show",
         }
     }
 
@@ -54,6 +61,7 @@ impl What {
             What::Capture => "host",
             What::Wakeup | What::Doctor => "run",
             What::Trace { .. } => "wtrace",
+            What::Firmware => "bios.json",
         }
     }
 
@@ -64,6 +72,7 @@ impl What {
             What::Capture => words(&["capture", "-o", "-"]),
             What::Wakeup => words(&["measure", "wakeup", "--save", "-"]),
             What::Doctor => words(&["doctor", "--quick", "--read-only", "--no-report", "--save", "-"]),
+            What::Firmware => words(SHOW),
             What::Trace { for_ns, most_mib } => words(&[
                 "trace",
                 "--for",
@@ -83,6 +92,8 @@ impl What {
             // Every kind of wake-up on some CPUs, a few seconds each.
             What::Wakeup => (Privilege::Measures, Duration::from_secs(120), MOST_RUN),
             What::Doctor => (Privilege::Measures, Duration::from_secs(60), MOST_RUN),
+            // A registry is some megabytes, and a BMC takes its time.
+            What::Firmware => (Privilege::Reads, Duration::from_secs(120), MOST_HOST),
             What::Trace { for_ns, most_mib } => {
                 // The last block may go beyond what is allowed for the recording.
                 let most = usize::try_from((most_mib + 1).saturating_mul(1 << 20)).unwrap_or(usize::MAX);
@@ -108,6 +119,9 @@ impl What {
                 Some(Ending::Complete) => Ok(()),
                 _ => Err(format!("a recording that ends too early, after {} good bytes", reader.good_bytes())),
             };
+        }
+        if self == What::Firmware {
+            return firmware::parse(bytes).map(drop);
         }
         let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_string())?;
         match self {

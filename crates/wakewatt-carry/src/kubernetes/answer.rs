@@ -65,6 +65,12 @@ impl Answer {
         let _ = writeln!(lines, "{MARK}{END}{}", serde_json::to_string(&tail).unwrap_or_default());
         lines
     }
+
+    /// The first whole answer among the lines of a log, with no more output than this; none where there is none.
+    pub fn from_lines(log: &str, at_most: usize) -> Option<Answer> {
+        let mut reader = Reader::new(at_most);
+        log.lines().find_map(|line| reader.line(line).transpose())?.ok()
+    }
 }
 
 /// Why lines are no answer.
@@ -114,6 +120,13 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_is_read_whole() {
+        let answer = Answer { code: 7, output: b"x".to_vec(), said: "y".into(), ..Answer::default() };
+        assert_eq!(Answer::from_lines(&format!("noise\n{}", answer.to_lines()), 9), Some(answer));
+        assert_eq!(Answer::from_lines("noise", 9), None);
+    }
 
     fn read(lines: &str, at_most: usize) -> Result<Option<Answer>, Spoilt> {
         let mut reader = Reader::new(at_most);

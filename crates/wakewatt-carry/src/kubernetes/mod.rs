@@ -171,11 +171,24 @@ impl Kubernetes {
     }
 
     /// Takes a Job away, with its pod. Best effort: what has ended goes by itself.
-    fn remove(&self, name: &str) {
+    fn remove(&self, name: &str) -> Removed {
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
         let path = format!("{}/{name}", self.jobs());
-        let _ = self.api.ask(self.right("delete", "jobs.batch"), &path, Body::Object(&options), Instant::now() + SHORT);
+        let until = Instant::now() + SHORT;
+        match self.api.ask(self.right("delete", "jobs.batch"), &path, Body::Object(&options), until) {
+            Err(ApiError::Missing(_)) => Removed::NeverWas,
+            _ => Removed::Perhaps,
+        }
     }
+}
+
+/// What taking a Job away came to.
+#[derive(PartialEq, Eq)]
+enum Removed {
+    /// There was none of this name, which nobody else chooses.
+    NeverWas,
+    /// It goes, or nobody knows.
+    Perhaps,
 }
 
 /// What a log came to.
@@ -252,8 +265,11 @@ impl Carrier for Kubernetes {
             // There already: by an earlier try, whose answer was lost; the name is nobody else's.
             Ok(_) | Err(ApiError::Conflict(_)) => {}
             Err(error) => {
-                if matches!(error, ApiError::Away(_)) || order.privilege == Privilege::Changes {
-                    self.remove(&name);
+                // Refused with nothing there: no earlier try, whose answer was lost, has made it either.
+                let is_refusal = matches!(error, ApiError::Refused { .. } | ApiError::Forbidden { .. });
+                let may_be_there = matches!(error, ApiError::Away(_)) || order.privilege == Privilege::Changes;
+                if may_be_there && self.remove(&name) == Removed::NeverWas && is_refusal {
+                    return Err(refused(error.to_string()));
                 }
                 return Err(after(error, node, order));
             }

@@ -244,6 +244,7 @@ fn in_words(outcome: &Outcome) -> String {
         Outcome::Changed(id) => format!("changed: {id}"),
         Outcome::WasSo => "was so already".into(),
         Outcome::Done => "done".into(),
+        Outcome::Staged(why) => format!("staged: {why}"),
         Outcome::Unsure(why) => format!("not known: {why}"),
         Outcome::Judged(verdict) => {
             let word = match verdict.word {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 use wakewatt_core::visible;
 use wakewatt_fleet::rollout::kind::kind_of;
-use wakewatt_fleet::rollout::machine::{Found, How, Outcome};
+use wakewatt_fleet::rollout::machine::{Found, How, Outcome, Waits};
 use wakewatt_fleet::rollout::plan::Plan;
 
 /// A plan for a machine with hundreds of CPUs is some megabytes.
@@ -44,8 +44,11 @@ impl Orders<'_> {
         self.carrier.run(node, &order)
     }
 
-    /// A node's own plan, as `tune plan --json` has it.
+    /// A node's own plan, as `tune plan --json` has it, or `bios plan --json`.
     pub(super) fn planned(&self, node: &NodeName) -> Result<Value, String> {
+        if let Some(firmware) = self.carrier.firmware() {
+            return firmware.planned(node, &self.plan.change);
+        }
         let holders = self.carrier.holders(node).map_err(|e| e.to_string())?;
         if let Some(holder) = holders.iter().find(|holder| holder.is_in_the_way()) {
             return Err(holder.to_string());
@@ -69,6 +72,13 @@ impl Orders<'_> {
 
     /// Does it answer, has it our change, may it be changed, and how?
     pub(super) fn check(&self, node: &NodeName) -> Outcome {
+        if let Some(firmware) = self.carrier.firmware() {
+            return match firmware.found(node, self.id) {
+                Ok(Some(found)) => Outcome::Has(found),
+                Ok(None) => self.fits(node),
+                Err(why) => Outcome::Refused(why),
+            };
+        }
         let transactions = match self.transactions(node) {
             Ok(all) => all,
             Err(why) => return Outcome::Refused(why),
@@ -81,6 +91,10 @@ impl Orders<'_> {
             let (id, purpose) = (text(other, "id"), visible::line(text(other, "purpose")).into_owned());
             return Outcome::Refused(format!("somebody else's change is under way there: {id}, {purpose}"));
         }
+        self.fits(node)
+    }
+
+    fn fits(&self, node: &NodeName) -> Outcome {
         match self.planned(node).and_then(|plan| kind_of(&plan)) {
             Ok(kind) => Outcome::Fits(kind),
             Err(why) => Outcome::Refused(why),
@@ -89,6 +103,9 @@ impl Orders<'_> {
 
     /// Changes it, to be undone by the node itself within the window.
     pub(super) fn apply(&self, node: &NodeName, window_ms: u64) -> Outcome {
+        if let Some(firmware) = self.carrier.firmware() {
+            return firmware.stage(node, self.id, &self.plan.change);
+        }
         if let Err(error) = self.carrier.take_out(node) {
             return Outcome::Refused(why(node, &error));
         }
@@ -122,6 +139,11 @@ impl Orders<'_> {
 
     /// What has it?
     pub(super) fn ask(&self, node: &NodeName) -> Outcome {
+        if let Some(firmware) = self.carrier.firmware() {
+            return firmware
+                .found(node, self.id)
+                .map_or_else(Outcome::Unsure, |f| f.map_or(Outcome::HasNone, Outcome::Has));
+        }
         match self.transactions(node) {
             Err(why) => Outcome::Unsure(why),
             Ok(all) => self.ours(&all).map_or(Outcome::HasNone, Outcome::Has),
@@ -130,6 +152,12 @@ impl Orders<'_> {
 
     /// Keeps it, or puts it back: `tune confirm`, `tune undo`.
     pub(super) fn end(&self, node: &NodeName, verb: &str, id: Option<&str>) -> Outcome {
+        match (self.carrier.firmware(), verb) {
+            // Nothing there undoes itself, so there is nothing to confirm: the book says that it is kept.
+            (Some(_), "confirm") => return Outcome::Done,
+            (Some(firmware), _) => return firmware.take_back(node, self.id, &self.plan.change),
+            (None, _) => {}
+        }
         let Some(id) = id.filter(|id| is_name(id)) else {
             return Outcome::Unsure("its transaction has no name yet".into());
         };
@@ -179,6 +207,7 @@ impl Orders<'_> {
             how,
             undone_in_ms: own.get("undone_in_s").and_then(Value::as_u64).map(|s| s.saturating_mul(1000)),
             broken: broken.map(|what| visible::line(&what).into_owned()),
+            waits: Waits::Nothing,
         })
     }
 }

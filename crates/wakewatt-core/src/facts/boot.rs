@@ -11,6 +11,7 @@ use crate::fact::{Fact, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::word;
 
 /// Modules whose parameters decide about idle, frequency, power of links and disks, or tracing.
 pub const MODULES: &[&str] = &[
@@ -198,7 +199,7 @@ impl Domain for Boot {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("boot.cmdline", "command line", &self.cmdline, |v| {
+        sheet.fact("boot.cmdline", word!("command line"), &self.cmdline, |v| {
             let word = |t: &BootToken| match &t.value {
                 Some(value) if value.contains(' ') => format!("{}=\"{value}\"", t.key),
                 Some(value) => format!("{}={value}", t.key),
@@ -207,8 +208,8 @@ impl Domain for Boot {
             Cell::Text(v.tokens.iter().map(word).collect::<Vec<_>>().join(" "))
         });
         let cpus = |v: &CpuSet| Cell::Text(if v.is_empty() { "none".into() } else { v.to_string() });
-        sheet.fact("boot.isolated", "isolated CPUs", &self.isolated, cpus);
-        sheet.fact("boot.nohz_full", "tickless CPUs (nohz_full)", &self.nohz_full, cpus);
+        sheet.fact("boot.isolated", word!("isolated CPUs"), &self.isolated, cpus);
+        sheet.fact("boot.nohz_full", word!("tickless CPUs (nohz_full)"), &self.nohz_full, cpus);
         for setting in self.parameters.iter().chain(&self.sysctls) {
             let name = format!("{}.{}", setting.module, setting.name);
             sheet.fact(format!("boot.{name}"), name, &setting.value, |v| {

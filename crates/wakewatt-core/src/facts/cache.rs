@@ -15,6 +15,7 @@ use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 /// All caches of the machine.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -151,16 +152,16 @@ impl Domain for Caches {
             };
             let sizes = over_cpus(&|c| c.size_bytes.clone());
             let sharers = over_cpus(&|c| c.n_sharing.clone());
-            sheet.per_cpu(&format!("cache.{name}.size"), &format!("{name} size"), &sizes, |v| Cell::Bytes(*v));
-            sheet.per_cpu(&format!("cache.{name}.shared_by"), &format!("{name} CPUs sharing one"), &sharers, |v| {
+            sheet.per_cpu(&format!("cache.{name}.size"), &say!("{name} size"), &sizes, |v| Cell::Bytes(*v));
+            sheet.per_cpu(&format!("cache.{name}.shared_by"), &say!("{name} CPUs sharing one"), &sharers, |v| {
                 Cell::Count(*v)
             });
             let unsure = self.unlisted_because.iter().chain(caches.iter().filter_map(|c| c.n_sharing.gap())).next();
             let count = unsure.map_or(Fact::Known(caches.len() as u64), |gap| Fact::Gap(gap.clone()));
-            sheet.fact(format!("cache.{name}.count"), format!("{name} caches"), &count, |n| Cell::Count(*n));
+            sheet.fact(format!("cache.{name}.count"), say!("{name} caches"), &count, |n| Cell::Count(*n));
         }
         if !self.cpus_without.is_empty() {
-            sheet.say("cache.cpus_without", "CPUs that show no cache", Cell::text(&self.cpus_without));
+            sheet.say("cache.cpus_without", word!("CPUs that show no cache"), Cell::text(&self.cpus_without));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 const ROOT: &str = "/sys/fs/cgroup";
 const MAX_DEPTH: usize = 6;
@@ -109,25 +110,27 @@ impl Domain for Cgroups {
 
     fn show(&self, sheet: &mut Sheet) {
         if let Some(gap) = &self.unlisted_because {
-            return sheet.fact("cgroup.version", "cgroup version", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+            return sheet
+                .fact("cgroup.version", word!("cgroup version"), &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
         }
         let versions = if self.versions.is_empty() { "none seen".into() } else { self.versions.join(" and ") };
-        sheet.say("cgroup.version", "cgroup version", Cell::Text(versions));
-        sheet.say("cgroup.limited", "groups with a quota or throttled", Cell::Count(self.limited.len() as u64));
+        sheet.say("cgroup.version", word!("cgroup version"), Cell::Text(versions));
+        sheet.say("cgroup.limited", word!("groups with a quota or throttled"), Cell::Count(self.limited.len() as u64));
         let mut worst_first: Vec<&CgroupLimit> = self.limited.iter().collect();
         let ratio = |l: &CgroupLimit| l.throttled_ratio().unwrap_or(0.0);
         worst_first.arrange_by(|a, b| ratio(b).total_cmp(&ratio(a)));
         for group in worst_first.into_iter().take(MAX_SHOWN) {
             let name = group.path.strip_prefix(ROOT).filter(|n| !n.is_empty()).unwrap_or("/");
-            sheet.fact(format!("cgroup.{name}.quota"), format!("{name} quota"), &group.quota_ns, |_| {
+            sheet.fact(format!("cgroup.{name}.quota"), say!("{name} quota"), &group.quota_ns, |_| {
                 Cell::Text(group.quota_cpus().map_or("none".into(), |n| format!("{n:.2} CPUs")))
             });
-            sheet.fact(format!("cgroup.{name}.throttled"), format!("{name} throttled"), &group.n_throttled, |n| {
+            sheet.fact(format!("cgroup.{name}.throttled"), say!("{name} throttled"), &group.n_throttled, |n| {
                 group.throttled_ratio().map_or(Cell::Count(*n), Cell::Ratio)
             });
         }
         if let Some(cut) = &self.cut {
-            sheet.fact("cgroup.cut", "groups not looked at", &Fact::<u64>::Gap(cut.clone()), |v| Cell::Count(*v));
+            sheet
+                .fact("cgroup.cut", word!("groups not looked at"), &Fact::<u64>::Gap(cut.clone()), |v| Cell::Count(*v));
         }
     }
 }

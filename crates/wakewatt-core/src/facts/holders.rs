@@ -10,6 +10,7 @@ use crate::fact::{Fact, Gap, GapKind};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, Source};
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// More processes than this are not walked.
 const MAX_PROCESSES: usize = 50_000;
@@ -176,17 +177,17 @@ impl Domain for Holders {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("holders.processes", "processes looked at", &self.n_processes, |v| Cell::Count(*v));
+        sheet.fact("holders.processes", word!("processes looked at"), &self.n_processes, |v| Cell::Count(*v));
         if let Some(row) = sheet.rows.last_mut() {
             row.is_counter = true;
         }
         for holder in &self.open {
             let name = holder.comm.as_deref().unwrap_or("?");
             let text = format!("{name} (pid {})", holder.pid);
-            sheet.say(format!("holders.{}", holder.path), format!("{} held by", holder.path), Cell::Text(text));
+            sheet.say(format!("holders.{}", holder.path), say!("{} held by", holder.path), Cell::Text(text));
         }
         if let Some(gap) = &self.unseen {
-            sheet.fact("holders.unseen", "other holders", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
+            sheet.fact("holders.unseen", word!("other holders"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
         }
         for daemon in &self.daemons {
             let text = format!("runs; may change: {}", daemon.overlaps.join(", "));

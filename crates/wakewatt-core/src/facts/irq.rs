@@ -14,6 +14,7 @@ use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 /// Interrupts since boot and where they go.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -120,13 +121,13 @@ impl Domain for Irqs {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("irq.default_cpus", "CPUs for new interrupts", &self.default_cpus, |v| Cell::text(v));
+        sheet.fact("irq.default_cpus", word!("CPUs for new interrupts"), &self.default_cpus, |v| Cell::text(v));
         let Some(lines) = self.lines.get() else {
-            return sheet.fact("irq.lines", "interrupts", &self.lines, |v| Cell::Count(v.len() as u64));
+            return sheet.fact("irq.lines", word!("interrupts"), &self.lines, |v| Cell::Count(v.len() as u64));
         };
         for device in self.devices().into_iter().filter(|d| d.n_active > 0) {
             let id = format!("irq.device.{}", device.device);
-            sheet.say(format!("{id}.total"), format!("{} interrupts", device.device), Cell::Count(device.n_total));
+            sheet.say(format!("{id}.total"), say!("{} interrupts", device.device), Cell::Count(device.n_total));
             if let Some(row) = sheet.rows.last_mut() {
                 (row.is_counter, row.cpus) = (true, Some(device.cpus.clone()));
             }

@@ -13,6 +13,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 use std::fmt;
+use wakewatt_words::word;
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
@@ -153,23 +154,28 @@ impl Domain for Kernel {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("kernel.release", "release", &self.release, |v| Cell::text(v));
-        sheet.fact("kernel.build", "build", &self.build, |v| Cell::text(v));
+        sheet.fact("kernel.release", word!("release"), &self.release, |v| Cell::text(v));
+        sheet.fact("kernel.build", word!("build"), &self.build, |v| Cell::text(v));
         if let Some(vendor) = self.vendor() {
-            sheet.say("kernel.vendor", "vendor kernel with backports", Cell::text(vendor.name));
+            sheet.say("kernel.vendor", word!("vendor kernel with backports"), Cell::text(vendor.name));
         }
-        sheet.fact("kernel.preemption", "preemption", &self.preemption, |v| Cell::text(v));
-        sheet.fact("kernel.clocksource", "clocksource", &self.clocksource, |v| Cell::text(v));
-        sheet.fact("kernel.clocksources_available", "clocksources available", &self.clocksources_available, |v| {
-            Cell::text(v.join(" "))
-        });
-        sheet.fact("kernel.lockdown", "lockdown", &self.lockdown, |v| Cell::text(v));
-        sheet.fact("kernel.taint", "taint bits", &self.taint_bits, |v| Cell::Hex(*v));
-        sheet.fact("kernel.btf", "type information (BTF)", &self.has_btf, |v| Cell::Flag(*v));
+        sheet.fact("kernel.preemption", word!("preemption"), &self.preemption, |v| Cell::text(v));
+        sheet.fact("kernel.clocksource", word!("clocksource"), &self.clocksource, |v| Cell::text(v));
+        sheet.fact(
+            "kernel.clocksources_available",
+            word!("clocksources available"),
+            &self.clocksources_available,
+            |v| Cell::text(v.join(" ")),
+        );
+        sheet.fact("kernel.lockdown", word!("lockdown"), &self.lockdown, |v| Cell::text(v));
+        sheet.fact("kernel.taint", word!("taint bits"), &self.taint_bits, |v| Cell::Hex(*v));
+        sheet.fact("kernel.btf", word!("type information (BTF)"), &self.has_btf, |v| Cell::Flag(*v));
         if let Some(name) = self.sched_ext.get() {
-            sheet.say("kernel.sched_ext", "scheduler loaded (sched_ext)", Cell::text(name));
+            sheet.say("kernel.sched_ext", word!("scheduler loaded (sched_ext)"), Cell::text(name));
         }
-        sheet.fact("kernel.perf_event_paranoid", "perf_event_paranoid", &self.perf_event_paranoid, |v| Cell::text(v));
+        sheet.fact("kernel.perf_event_paranoid", word!("perf_event_paranoid"), &self.perf_event_paranoid, |v| {
+            Cell::text(v)
+        });
     }
 }
 

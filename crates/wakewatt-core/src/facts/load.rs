@@ -13,6 +13,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// Nanoseconds per tick of /proc/stat.
 const TICK_NS: u64 = 10_000_000;
@@ -187,31 +188,31 @@ impl Domain for Load {
 
     fn show(&self, sheet: &mut Sheet) {
         let first = sheet.rows.len();
-        sheet.fact("load.average", "load average (1, 5, 15 min)", &self.average, |v| {
+        sheet.fact("load.average", word!("load average (1, 5, 15 min)"), &self.average, |v| {
             Cell::Text(format!("{:.2} {:.2} {:.2}", v.over_1min, v.over_5min, v.over_15min))
         });
-        sheet.fact("load.uptime", "uptime", &self.uptime_ns, |v| Cell::Ns(*v));
+        sheet.fact("load.uptime", word!("uptime"), &self.uptime_ns, |v| Cell::Ns(*v));
         match &self.stat {
-            Fact::Gap(_) => sheet.fact("load.cpu", "CPU time", &self.stat, |_| Cell::Count(0)),
+            Fact::Gap(_) => sheet.fact("load.cpu", word!("CPU time"), &self.stat, |_| Cell::Count(0)),
             Fact::Known(stat) => {
                 let t = &stat.total;
                 for (id, label, part) in [
-                    ("user", "user", t.user_ns.saturating_add(t.nice_ns)),
-                    ("system", "system", t.system_ns),
-                    ("irq", "interrupts", t.irq_ns.saturating_add(t.softirq_ns)),
-                    ("idle", "idle", t.idle_ns),
-                    ("iowait", "idle, waiting for I/O", t.iowait_ns),
-                    ("steal", "stolen by the hypervisor", t.steal_ns),
-                    ("guest", "running guests", t.guest_ns),
+                    ("user", word!("user"), t.user_ns.saturating_add(t.nice_ns)),
+                    ("system", word!("system"), t.system_ns),
+                    ("irq", word!("interrupts"), t.irq_ns.saturating_add(t.softirq_ns)),
+                    ("idle", word!("idle"), t.idle_ns),
+                    ("iowait", word!("idle, waiting for I/O"), t.iowait_ns),
+                    ("steal", word!("stolen by the hypervisor"), t.steal_ns),
+                    ("guest", word!("running guests"), t.guest_ns),
                 ] {
                     if let Some(ratio) = t.ratio(part) {
-                        sheet.say(format!("load.{id}"), format!("{label} (since boot)"), Cell::Ratio(ratio));
+                        sheet.say(format!("load.{id}"), say!("{label} (since boot)"), Cell::Ratio(ratio));
                     }
                 }
                 for (id, label, n) in [
-                    ("context_switches", "context switches", stat.n_context_switches),
-                    ("running", "runnable now", stat.n_running),
-                    ("blocked", "blocked in I/O now", stat.n_blocked),
+                    ("context_switches", word!("context switches"), stat.n_context_switches),
+                    ("running", word!("runnable now"), stat.n_running),
+                    ("blocked", word!("blocked in I/O now"), stat.n_blocked),
                 ] {
                     n.into_iter().for_each(|n| sheet.say(format!("load.{id}"), label, Cell::Count(n)));
                 }
@@ -221,9 +222,9 @@ impl Domain for Load {
             [("cpu", &self.cpu_pressure), ("memory", &self.memory_pressure), ("io", &self.io_pressure)]
         {
             let id = format!("load.pressure.{name}");
-            sheet.fact(&id, format!("{name} pressure (last minute)"), pressure, |v| Cell::Ratio(v.some.over_60s_ratio));
+            sheet.fact(&id, say!("{name} pressure (last minute)"), pressure, |v| Cell::Ratio(v.some.over_60s_ratio));
             if let Some(ratio) = self.pressure_since_boot(pressure) {
-                sheet.say(format!("{id}.boot"), format!("{name} pressure (since boot)"), Cell::Ratio(ratio));
+                sheet.say(format!("{id}.boot"), say!("{name} pressure (since boot)"), Cell::Ratio(ratio));
             }
         }
         sheet.rows.iter_mut().skip(first).for_each(|row| row.is_counter = true);

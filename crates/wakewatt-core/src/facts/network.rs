@@ -12,6 +12,7 @@ use crate::fact::{Fact, Gap, GapKind, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::word;
 
 const ROOT: &str = "/sys/class/net";
 
@@ -123,26 +124,28 @@ impl Domain for Network {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("network.busy_poll", "busy poll", &self.busy_poll_ns, |v| Cell::Ns(*v));
-        sheet.fact("network.busy_read", "busy read", &self.busy_read_ns, |v| Cell::Ns(*v));
+        sheet.fact("network.busy_poll", word!("busy poll"), &self.busy_poll_ns, |v| Cell::Ns(*v));
+        sheet.fact("network.busy_read", word!("busy read"), &self.busy_read_ns, |v| Cell::Ns(*v));
         let virtuals = self.interfaces.iter().filter(|i| !i.is_physical).count();
         let virtuals = self.unlisted_because.clone().map_or(Fact::Known(virtuals as u64), Fact::Gap);
-        sheet.fact("network.virtual", "virtual interfaces (not shown)", &virtuals, |n| Cell::Count(*n));
+        sheet.fact("network.virtual", word!("virtual interfaces (not shown)"), &virtuals, |n| Cell::Count(*n));
         for i in self.interfaces.iter().filter(|i| i.is_physical) {
             let id = |what: &str| format!("network.{}.{what}", i.name);
             let label = |what: &str| format!("{} {what}", i.name);
-            sheet.fact(id("driver"), label("driver"), &i.driver, |v| Cell::text(v));
-            sheet.fact(id("state"), label("state"), &i.state, |v| Cell::text(v));
-            sheet.fact(id("speed"), label("speed"), &i.speed_mbit, |v| Cell::Text(format!("{v}Mbit/s")));
-            sheet.fact(id("mtu"), label("MTU"), &i.mtu_bytes, |v| Cell::Text(format!("{v}B")));
-            sheet.fact(id("rx_queues"), label("receive queues"), &i.n_rx_queues, |v| Cell::Count(*v));
-            sheet.fact(id("tx_queues"), label("transmit queues"), &i.n_tx_queues, |v| Cell::Count(*v));
+            sheet.fact(id("driver"), label(word!("driver")), &i.driver, |v| Cell::text(v));
+            sheet.fact(id("state"), label(word!("state")), &i.state, |v| Cell::text(v));
+            sheet.fact(id("speed"), label(word!("speed")), &i.speed_mbit, |v| Cell::Text(format!("{v}Mbit/s")));
+            sheet.fact(id("mtu"), label(word!("MTU")), &i.mtu_bytes, |v| Cell::Text(format!("{v}B")));
+            sheet.fact(id("rx_queues"), label(word!("receive queues")), &i.n_rx_queues, |v| Cell::Count(*v));
+            sheet.fact(id("tx_queues"), label(word!("transmit queues")), &i.n_tx_queues, |v| Cell::Count(*v));
             let cpus = |v: &CpuSet| Cell::Text(if v.is_empty() { "off".into() } else { v.to_string() });
-            sheet.fact(id("rps"), label("receive steering (RPS)"), &i.rps_cpus, cpus);
-            sheet.fact(id("xps"), label("transmit steering (XPS)"), &i.xps_cpus, cpus);
-            sheet.fact(id("defer_hard_irqs"), label("deferred interrupts"), &i.n_defer_hard_irqs, |v| Cell::Count(*v));
-            sheet.fact(id("gro_flush"), label("GRO flush timeout"), &i.gro_flush_timeout_ns, |v| Cell::Ns(*v));
-            sheet.fact(id("coalesce"), label("interrupt coalescing"), &i.coalesce, |v| {
+            sheet.fact(id("rps"), label(word!("receive steering (RPS)")), &i.rps_cpus, cpus);
+            sheet.fact(id("xps"), label(word!("transmit steering (XPS)")), &i.xps_cpus, cpus);
+            sheet.fact(id("defer_hard_irqs"), label(word!("deferred interrupts")), &i.n_defer_hard_irqs, |v| {
+                Cell::Count(*v)
+            });
+            sheet.fact(id("gro_flush"), label(word!("GRO flush timeout")), &i.gro_flush_timeout_ns, |v| Cell::Ns(*v));
+            sheet.fact(id("coalesce"), label(word!("interrupt coalescing")), &i.coalesce, |v| {
                 let rx = v.rx_ns.map_or("receive ?".into(), |ns| format!("receive {}", crate::units::show_ns(ns)));
                 let adaptive = if v.is_adaptive_rx == Some(true) { ", adaptive" } else { "" };
                 Cell::Text(format!("{rx}{adaptive}"))

@@ -12,6 +12,7 @@ use crate::fact::{Fact, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::word;
 
 /// The folder of everything per node.
 pub const ROOT: &str = "/sys/devices/system/node";
@@ -150,34 +151,35 @@ impl Domain for Numa {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("memory.nodes", "nodes", &self.online, |v| Cell::Count(v.len() as u64));
+        sheet.fact("memory.nodes", word!("nodes"), &self.online, |v| Cell::Count(v.len() as u64));
         if let Some(cost) = self.random_placement_cost() {
             let text = format!("{}x the local distance", crate::units::three_digits(cost));
-            sheet.say("memory.random_placement_cost", "random placement (predicted)", Cell::Text(text));
+            sheet.say("memory.random_placement_cost", word!("random placement (predicted)"), Cell::Text(text));
         }
         for node in &self.nodes {
             let id = |what: &str| format!("memory.node{}.{what}", node.id);
             let label = |what: &str| format!("node {} {what}", node.id);
-            sheet.fact(id("cpus"), label("CPUs"), &node.cpus, |v| Cell::text(v));
-            sheet.fact(id("distances"), label("distances"), &node.distances, |v| {
+            sheet.fact(id("cpus"), label(word!("CPUs")), &node.cpus, |v| Cell::text(v));
+            sheet.fact(id("distances"), label(word!("distances")), &node.distances, |v| {
                 Cell::Text(v.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
             });
-            sheet.fact(id("total"), label("memory"), &node.total_bytes, |v| Cell::Bytes(*v));
-            sheet.fact(id("free"), label("memory free"), &node.free_bytes, |v| Cell::Bytes(*v));
+            sheet.fact(id("total"), label(word!("memory")), &node.total_bytes, |v| Cell::Bytes(*v));
+            sheet.fact(id("free"), label(word!("memory free")), &node.free_bytes, |v| Cell::Bytes(*v));
             if let Some(row) = sheet.rows.last_mut() {
                 row.is_counter = true;
             }
             match node.allocations.get() {
-                None => sheet.fact(id("remote"), label("remote allocations"), &node.allocations, |_| Cell::Ratio(0.0)),
+                None => sheet
+                    .fact(id("remote"), label(word!("remote allocations")), &node.allocations, |_| Cell::Ratio(0.0)),
                 Some(known) => {
                     if let Some(ratio) = known.remote_ratio() {
-                        sheet.say(id("remote"), label("remote allocations"), Cell::Ratio(ratio));
+                        sheet.say(id("remote"), label(word!("remote allocations")), Cell::Ratio(ratio));
                     }
                 }
             }
         }
-        sheet.fact("memory.thp", "transparent huge pages", &self.transparent_hugepages, |v| Cell::text(v));
-        sheet.fact("memory.balancing", "automatic NUMA balancing", &self.balancing_mode, |v| {
+        sheet.fact("memory.thp", word!("transparent huge pages"), &self.transparent_hugepages, |v| Cell::text(v));
+        sheet.fact("memory.balancing", word!("automatic NUMA balancing"), &self.balancing_mode, |v| {
             Cell::text(match v {
                 0 => "off".to_string(),
                 1 => "on".to_string(),
@@ -186,7 +188,7 @@ impl Domain for Numa {
                 other => other.to_string(),
             })
         });
-        sheet.fact("memory.zone_reclaim", "zone reclaim mode", &self.zone_reclaim_mode, |v| Cell::Count(*v));
+        sheet.fact("memory.zone_reclaim", word!("zone reclaim mode"), &self.zone_reclaim_mode, |v| Cell::Count(*v));
     }
 }
 

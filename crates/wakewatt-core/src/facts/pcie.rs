@@ -8,6 +8,7 @@ use crate::fact::{Fact, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::say;
 
 /// Link states of one device that the kernel may use now.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -98,9 +99,9 @@ impl PcieLink {
     /// Its rows, under the device's id.
     pub fn show(&self, sheet: &mut Sheet, id: &str, label: &str) {
         match self.states_on() {
-            Some(on) if on.is_empty() => sheet.say(format!("{id}.aspm"), format!("{label} ASPM"), Cell::text("off")),
-            Some(on) => sheet.say(format!("{id}.aspm"), format!("{label} ASPM"), Cell::Text(on.join(" "))),
-            None => sheet.fact(format!("{id}.aspm"), format!("{label} ASPM"), &self.is_l1_on, |v| Cell::Flag(*v)),
+            Some(on) if on.is_empty() => sheet.say(format!("{id}.aspm"), say!("{label} ASPM"), Cell::text("off")),
+            Some(on) => sheet.say(format!("{id}.aspm"), say!("{label} ASPM"), Cell::Text(on.join(" "))),
+            None => sheet.fact(format!("{id}.aspm"), say!("{label} ASPM"), &self.is_l1_on, |v| Cell::Flag(*v)),
         }
         let name = format!("{label} runtime suspend");
         sheet.fact(format!("{id}.runtime_suspend"), name, &self.is_runtime_suspend_on, |v| Cell::Flag(*v));

@@ -12,6 +12,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::LatencyLimit;
 use serde::Serialize;
+use wakewatt_words::word;
 
 /// The character device of the global limit.
 pub const GLOBAL: &str = "/dev/cpu_dma_latency";
@@ -75,12 +76,12 @@ impl Domain for PmQos {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("qos.global", "global limit (effective)", &self.global, |v| Cell::text(v));
+        sheet.fact("qos.global", word!("global limit (effective)"), &self.global, |v| Cell::text(v));
         // Most kernels are built without it, which is no gap worth a line.
         if self.wakeup.gap().is_none_or(|gap| !matches!(gap.kind, GapKind::Absent | GapKind::NotRecorded)) {
-            sheet.fact("qos.wakeup", "limit of cpu_wakeup_latency", &self.wakeup, |v| Cell::text(v));
+            sheet.fact("qos.wakeup", word!("limit of cpu_wakeup_latency"), &self.wakeup, |v| Cell::text(v));
         }
-        sheet.per_cpu("qos.per_cpu", "per-CPU limit", &self.per_cpu, |v| Cell::text(v));
+        sheet.per_cpu("qos.per_cpu", word!("per-CPU limit"), &self.per_cpu, |v| Cell::text(v));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::folder::{Folder, numbered};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 const ZONES: &str = "/sys/class/powercap";
 const PMUS: &str = "/sys/bus/event_source/devices";
@@ -161,31 +162,29 @@ impl Domain for Power {
 
     fn show(&self, sheet: &mut Sheet) {
         if let Some(gap) = &self.none_because {
-            sheet.fact("power.zones", "powercap zones", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
+            sheet.fact("power.zones", word!("powercap zones"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
         }
         if self.is_masked() {
-            sheet.say("power.masked", "powercap zones are hidden (container)", Cell::Flag(true));
+            sheet.say("power.masked", word!("powercap zones are hidden (container)"), Cell::Flag(true));
         }
         for zone in &self.zones {
             let name = zone.name.get().map_or(zone.id.clone(), |name| format!("{name} ({})", zone.id));
             let id = |what: &str| format!("power.{}.{what}", zone.id);
-            sheet.fact(id("enabled"), format!("{name} limits in force"), &zone.is_enabled, |v| Cell::Flag(*v));
+            sheet.fact(id("enabled"), say!("{name} limits in force"), &zone.is_enabled, |v| Cell::Flag(*v));
             for c in &zone.constraints {
                 let limit = c.name.get().cloned().unwrap_or_else(|| format!("constraint_{}", c.index));
                 let at = |what: &str| id(&format!("{limit}.{what}"));
-                sheet.fact(at("limit"), format!("{name} {limit} limit"), &c.limit_uw, |v| Cell::Uw(*v));
-                sheet.fact(at("max"), format!("{name} {limit} design maximum"), &c.max_uw, |v| Cell::Uw(*v));
-                sheet.fact(at("window"), format!("{name} {limit} window"), &c.window_ns, |v| Cell::Ns(*v));
+                sheet.fact(at("limit"), say!("{name} {limit} limit"), &c.limit_uw, |v| Cell::Uw(*v));
+                sheet.fact(at("max"), say!("{name} {limit} design maximum"), &c.max_uw, |v| Cell::Uw(*v));
+                sheet.fact(at("window"), say!("{name} {limit} window"), &c.window_ns, |v| Cell::Ns(*v));
             }
             if zone.energy_uj.gap().is_none() || !zone.power_uw.is_known() {
-                sheet.reading(id("energy"), format!("{name} energy"), &zone.energy_uj, |v| Cell::Uj(*v));
+                sheet.reading(id("energy"), say!("{name} energy"), &zone.energy_uj, |v| Cell::Uj(*v));
             }
             if zone.power_uw.is_known() {
-                sheet.reading(id("power"), format!("{name} power"), &zone.power_uw, |v| Cell::Uw(*v));
+                sheet.reading(id("power"), say!("{name} power"), &zone.power_uw, |v| Cell::Uw(*v));
             }
-            sheet.fact(id("energy_range"), format!("{name} energy wraps at"), &zone.max_energy_range_uj, |v| {
-                Cell::Uj(*v)
-            });
+            sheet.fact(id("energy_range"), say!("{name} energy wraps at"), &zone.max_energy_range_uj, |v| Cell::Uj(*v));
         }
         for pmu in &self.pmus {
             let id = format!("power.pmu.{}", pmu.name);

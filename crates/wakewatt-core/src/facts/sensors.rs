@@ -13,6 +13,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 const CLASS: &str = "/sys/class/hwmon";
 
@@ -115,7 +116,7 @@ impl Domain for Sensors {
 
     fn show(&self, sheet: &mut Sheet) {
         if let Some(gap) = &self.none_because {
-            sheet.fact("sensors", "hwmon chips", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
+            sheet.fact("sensors", word!("hwmon chips"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
         }
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for chip in &self.chips {
@@ -180,7 +181,7 @@ fn show_chip(sheet: &mut Sheet, name: &str, chip: &Chip) {
         let id = format!("sensors.{name}.temp{}", t.index);
         let label = title(&t.label, "temp", t.index);
         sheet.reading(id.as_str(), label.as_str(), &t.now_mc, |v| Cell::MilliC(*v));
-        sheet.fact(format!("{id}.critical"), format!("{label}, critical"), &t.critical_mc, |v| Cell::MilliC(*v));
+        sheet.fact(format!("{id}.critical"), say!("{label}, critical"), &t.critical_mc, |v| Cell::MilliC(*v));
     }
     if is_crowd {
         if let Some(hottest) = cores.iter().max_by_key(|t| t.now_mc.get().copied()) {
@@ -197,7 +198,7 @@ fn show_chip(sheet: &mut Sheet, name: &str, chip: &Chip) {
         let label = title(&meter.label, "power", meter.index);
         let now = if meter.now_uw.is_known() { &meter.now_uw } else { &meter.average_uw };
         sheet.reading(id.as_str(), label.as_str(), now, |v| Cell::Uw(*v));
-        sheet.fact(format!("{id}.cap"), format!("{label}, cap"), &meter.cap_uw, |v| Cell::Uw(*v));
+        sheet.fact(format!("{id}.cap"), say!("{label}, cap"), &meter.cap_uw, |v| Cell::Uw(*v));
     }
     for meter in &chip.energies {
         let id = format!("sensors.{name}.energy{}", meter.index);

@@ -12,6 +12,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use crate::units::LatencyLimit;
 use serde::Serialize;
+use wakewatt_words::word;
 
 /// Disks and their power settings.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -92,7 +93,7 @@ impl Domain for Storage {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("storage.aspm_policy", "PCI link power policy (ASPM)", &self.aspm_policy, |v| Cell::text(v));
+        sheet.fact("storage.aspm_policy", word!("PCI link power policy (ASPM)"), &self.aspm_policy, |v| Cell::text(v));
         let label = "NVMe default latency limit (APST)";
         sheet.fact("storage.nvme_max_latency", label, &self.nvme_default_max_latency_ns, |v| Cell::Ns(*v));
         for device in &self.links {
@@ -101,18 +102,20 @@ impl Domain for Storage {
         for disk in &self.disks {
             let id = |what: &str| format!("storage.{}.{what}", disk.name);
             let label = |what: &str| format!("{} {what}", disk.name);
-            sheet.fact(id("scheduler"), label("scheduler"), &disk.scheduler, |v| Cell::text(v));
-            sheet.fact(id("rotational"), label("rotational"), &disk.is_rotational, |v| Cell::Flag(*v));
-            sheet.fact(id("rq_affinity"), label("completion affinity"), &disk.request_affinity, |v| Cell::Count(*v));
-            sheet.fact(id("io_poll"), label("polled queues"), &disk.is_polled, |v| Cell::Flag(*v));
-            sheet.fact(id("requests"), label("queue length"), &disk.n_requests, |v| Cell::Count(*v));
+            sheet.fact(id("scheduler"), label(word!("scheduler")), &disk.scheduler, |v| Cell::text(v));
+            sheet.fact(id("rotational"), label(word!("rotational")), &disk.is_rotational, |v| Cell::Flag(*v));
+            sheet.fact(id("rq_affinity"), label(word!("completion affinity")), &disk.request_affinity, |v| {
+                Cell::Count(*v)
+            });
+            sheet.fact(id("io_poll"), label(word!("polled queues")), &disk.is_polled, |v| Cell::Flag(*v));
+            sheet.fact(id("requests"), label(word!("queue length")), &disk.n_requests, |v| Cell::Count(*v));
         }
         for nvme in &self.nvme {
             let id = |what: &str| format!("storage.{}.{what}", nvme.name);
             let label = |what: &str| format!("{} {what}", nvme.name);
             sheet.fact(id("model"), label("model"), &nvme.model, |v| Cell::text(v));
-            sheet.fact(id("state"), label("state"), &nvme.state, |v| Cell::text(v));
-            let tolerance = label("latency tolerance (APST)");
+            sheet.fact(id("state"), label(word!("state")), &nvme.state, |v| Cell::text(v));
+            let tolerance = label(word!("latency tolerance (APST)"));
             sheet.fact(id("latency_tolerance"), tolerance, &nvme.latency_tolerance, |v| match v {
                 LatencyLimit::Poll => Cell::text("0 (no power states)"),
                 other => Cell::text(other),

@@ -11,6 +11,7 @@ use crate::folder::{Folder, Folders};
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 const CLASS: &str = "/sys/class/thermal";
 
@@ -97,21 +98,23 @@ impl Domain for Thermal {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.total("thermal.core_throttles", "core throttle events", &self.n_core_throttles, |v| Cell::Count(*v));
-        sheet.total("thermal.core_throttled", "core throttled time", &self.core_throttled_ns, |v| Cell::Ns(*v));
-        sheet.total("thermal.core_power_limits", "core power limit events", &self.n_core_power_limits, |v| {
+        sheet.total("thermal.core_throttles", word!("core throttle events"), &self.n_core_throttles, |v| {
+            Cell::Count(*v)
+        });
+        sheet.total("thermal.core_throttled", word!("core throttled time"), &self.core_throttled_ns, |v| Cell::Ns(*v));
+        sheet.total("thermal.core_power_limits", word!("core power limit events"), &self.n_core_power_limits, |v| {
             Cell::Count(*v)
         });
         for (id, label, column) in [
-            ("package_throttles", "package throttle events", &self.n_package_throttles),
-            ("package_power_limits", "package power limit events", &self.n_package_power_limits),
+            ("package_throttles", word!("package throttle events"), &self.n_package_throttles),
+            ("package_power_limits", word!("package power limit events"), &self.n_package_power_limits),
         ] {
             sheet.span(&format!("thermal.{id}"), label, column, |v| Cell::Count(*v));
         }
         for (id, label, column) in [
-            ("package_throttled", "package throttled time", &self.package_throttled_ns),
-            ("core_longest_throttle", "longest core throttle", &self.core_longest_throttle_ns),
-            ("package_longest_throttle", "longest package throttle", &self.package_longest_throttle_ns),
+            ("package_throttled", word!("package throttled time"), &self.package_throttled_ns),
+            ("core_longest_throttle", word!("longest core throttle"), &self.core_longest_throttle_ns),
+            ("package_longest_throttle", word!("longest package throttle"), &self.package_longest_throttle_ns),
         ] {
             sheet.span(&format!("thermal.{id}"), label, column, |v| Cell::Ns(*v));
         }
@@ -125,13 +128,11 @@ impl Domain for Thermal {
         let mut kinds: Vec<(&String, usize)> = self.cooling_kind.known().map(|(n, kind)| (kind, n.len())).collect();
         kinds.sort();
         for (kind, count) in kinds {
-            sheet.say(format!("thermal.cooling.{kind}"), format!("{kind} cooling devices"), Cell::Count(count as u64));
+            sheet.say(format!("thermal.cooling.{kind}"), say!("{kind} cooling devices"), Cell::Count(count as u64));
         }
         for (n, kind) in self.cooling_at_work() {
             let state = self.cooling_state.of(n).cloned().unwrap_or_default();
-            sheet.reading(format!("thermal.cooling{n}.state"), format!("{kind} {n} cools at"), &state, |v| {
-                Cell::text(v)
-            });
+            sheet.reading(format!("thermal.cooling{n}.state"), say!("{kind} {n} cools at"), &state, |v| Cell::text(v));
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::{say, word};
 
 pub use super::cpuinfo::Processor;
 
@@ -197,31 +198,31 @@ impl Domain for Topology {
 
     fn show(&self, sheet: &mut Sheet) {
         let hex = |n: &Option<u64>| n.map_or("?".to_string(), |n| format!("0x{n:x}"));
-        sheet.per_cpu("topology.processor", "processor", &self.processor, |p| Cell::text(p));
+        sheet.per_cpu("topology.processor", word!("processor"), &self.processor, |p| Cell::text(p));
         if !self.processor.known().any(|(_, p)| p.implementer.is_some()) {
             // Arm's have none that software could read.
-            sheet.per_cpu("topology.microcode", "microcode", &self.processor, |p| Cell::Text(hex(&p.microcode)));
+            sheet.per_cpu("topology.microcode", word!("microcode"), &self.processor, |p| Cell::Text(hex(&p.microcode)));
         }
-        sheet.per_cpu("topology.flags", "flags that matter here", &self.flags, |v| Cell::text(v.join(" ")));
-        sheet.per_cpu("topology.package", "package", &self.package_id, |v| Cell::Count(u64::from(*v)));
+        sheet.per_cpu("topology.flags", word!("flags that matter here"), &self.flags, |v| Cell::text(v.join(" ")));
+        sheet.per_cpu("topology.package", word!("package"), &self.package_id, |v| Cell::Count(u64::from(*v)));
         if !self.die_cpus.is_unknown() || !self.die_id.is_unknown() {
-            sheet.say("topology.n_dies", "dies", Cell::Count(self.dies().len() as u64));
+            sheet.say("topology.n_dies", word!("dies"), Cell::Count(self.dies().len() as u64));
         }
         let cores = self.cores();
         if !cores.is_empty() {
-            sheet.say("topology.n_cores", "running cores", Cell::Count(cores.len() as u64));
+            sheet.say("topology.n_cores", word!("running cores"), Cell::Count(cores.len() as u64));
             let widths = PerCpu::group(
                 cores.iter().flat_map(|core| core.iter().map(|cpu| (cpu, Fact::Known(core.len() as u64)))),
             );
-            sheet.per_cpu("topology.cpus_per_core", "CPUs per core", &widths, |v| Cell::Count(*v));
+            sheet.per_cpu("topology.cpus_per_core", word!("CPUs per core"), &widths, |v| Cell::Count(*v));
         }
-        sheet.fact("topology.smt_control", "SMT control", &self.smt_control, |v| Cell::text(v));
-        sheet.fact("topology.smt_active", "SMT active", &self.is_smt_active, |v| Cell::Flag(*v));
+        sheet.fact("topology.smt_control", word!("SMT control"), &self.smt_control, |v| Cell::text(v));
+        sheet.fact("topology.smt_active", word!("SMT active"), &self.is_smt_active, |v| Cell::Flag(*v));
         for kind in &self.kinds {
             let name = &kind.name;
-            sheet.say(format!("topology.kind.{name}"), format!("{name} CPUs"), Cell::text(&kind.cpus));
+            sheet.say(format!("topology.kind.{name}"), say!("{name} CPUs"), Cell::text(&kind.cpus));
         }
-        sheet.per_cpu("topology.capacity", "relative capacity", &self.capacity, |v| Cell::Count(*v));
+        sheet.per_cpu("topology.capacity", word!("relative capacity"), &self.capacity, |v| Cell::Count(*v));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::fact::{Fact, Gap, GapKind, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
+use wakewatt_words::word;
 
 const CPUINFO: &str = "/proc/cpuinfo";
 /// What the firmware of an arm64 machine without ACPI tells.
@@ -89,19 +90,20 @@ impl Domain for Virt {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("virt.guest", "hypervisor below", &self.has_hypervisor_flag, |v| Cell::Flag(*v));
-        for (id, label, clues) in
-            [("hypervisor", "hypervisor", &self.hypervisors), ("container", "container", &self.containers)]
-        {
+        sheet.fact("virt.guest", word!("hypervisor below"), &self.has_hypervisor_flag, |v| Cell::Flag(*v));
+        for (id, label, clues) in [
+            ("hypervisor", word!("hypervisor"), &self.hypervisors),
+            ("container", word!("container"), &self.containers),
+        ] {
             if let Some(best) = clues.first() {
                 let text = format!("{} ({}: {})", best.name, best.path, best.says);
                 sheet.say(format!("virt.{id}"), label, Cell::Text(text));
             }
         }
         if !self.masked.is_empty() {
-            sheet.say("virt.masked", "masked by the container", Cell::Text(self.masked.join(" ")));
+            sheet.say("virt.masked", word!("masked by the container"), Cell::Text(self.masked.join(" ")));
         }
-        sheet.fact("virt.steal", "stolen CPU time (since boot)", &self.steal_ratio, |v| Cell::Ratio(*v));
+        sheet.fact("virt.steal", word!("stolen CPU time (since boot)"), &self.steal_ratio, |v| Cell::Ratio(*v));
         if let Some(row) = sheet.rows.last_mut() {
             row.is_counter = true;
         }

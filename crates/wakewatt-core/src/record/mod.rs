@@ -1,6 +1,7 @@
 //! On-disk forms: what leaves the process and must be readable for years.
 
 mod blocks;
+pub mod cited;
 pub mod host_file;
 pub mod mask;
 pub mod msr_text;

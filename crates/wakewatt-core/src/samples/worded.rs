@@ -45,3 +45,22 @@ pub(crate) fn in_english(reason: &impl std::fmt::Display) -> String {
 pub(crate) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.strip_prefix(before)?.strip_suffix(after)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::samples::broken_rule::BrokenRule;
+    use crate::samples::rejection::Rejection;
+    use wakewatt_words::{Language, within};
+
+    #[test]
+    fn documents_are_english_and_read_whatever_the_language_in_force() {
+        let busy = Rejection::Busy { percent: 40 };
+        let (shown, written) = within(Language::Chinese, || (busy.to_string(), serde_json::to_string(&busy).unwrap()));
+        assert_eq!(shown, "其他进程使 CPU 有 40 % 的时间在忙，CPU 几乎没有睡眠");
+        assert_eq!(written, "\"other processes kept the CPUs 40 % busy, so they hardly slept\"");
+        assert_eq!(within(Language::Chinese, || serde_json::from_str::<Rejection>(&written).unwrap()), busy);
+        let silent =
+            within(Language::Chinese, || BrokenRule::read("the meter (ipmi) was silent for 1.5 % of the window"));
+        assert_eq!(silent, BrokenRule::MeterSilent { meter: "ipmi".into(), permille: 15 });
+    }
+}

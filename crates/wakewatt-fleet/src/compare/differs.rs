@@ -6,6 +6,7 @@
 
 use super::facts::predicted;
 use crate::document::{Differs, Node};
+use crate::firmware::is_of_firmware;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::arrange::Arrange as _;
@@ -28,7 +29,8 @@ pub(super) fn fill(table: &Table, nodes: &mut [Node]) {
     let is_all = nodes.iter().all(|n| n.measures.is_empty());
     let mut known: BTreeMap<(usize, &str), Values> = BTreeMap::new();
     for (node, of) in nodes.iter().zip(&table.nodes) {
-        for (what, value) in &of.settings {
+        // What firmware has otherwise is told of all nodes together (`firmware.rs`), and beside those that are odd.
+        for (what, value) in of.settings.iter().filter(|(what, _)| !is_all || !is_of_firmware(what)) {
             let values = known.entry((node.class, what)).or_default();
             let side = if node.is_odd() { &mut values.odd } else { &mut values.peers };
             *side.entry(value.clone()).or_default() += 1;

@@ -7,6 +7,7 @@
 mod classes;
 mod measured;
 mod differs;
+mod firmware;
 mod change;
 mod sentences;
 mod facts;
@@ -95,6 +96,7 @@ pub fn compare(table: &Table, asked: Asked) -> Fleet {
         classes,
         measures: Measure::ALL.iter().map(|m| summary(table, *m, &all)).collect(),
         nodes,
+        firmware: firmware::of(table, &class_of),
         remarks: asked.remarks,
         agent_would_add: asked.agent_would_add,
     };

@@ -74,6 +74,7 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
     if n_judged == 0 {
         let n_ranked = n(Word::Ranked);
         return match n_ranked {
+            0 if fleet.firmware.is_some() => told_of_firmware(fleet),
             0 => format!("Cannot tell which of {} are odd; the nodes say why.", nodes(fleet.nodes.len())),
             _ => format!("{} ranked, none called odd: no class has eight of them.", nodes(n_ranked)),
         };
@@ -95,10 +96,21 @@ pub(super) fn of_fleet(fleet: &Fleet) -> String {
         let pay = if is_cost(Word::Cheaper) { "pay less" } else { "have less of it" };
         parts.push(format!("{} of {} {pay}: {}", n(Word::Cheaper), nodes(n_judged), names(Word::Cheaper)));
     }
+    let uneven = if fleet.firmware.as_ref().is_some_and(|f| !f.uneven.is_empty()) {
+        told_of_firmware(fleet)
+    } else {
+        String::new()
+    };
     if parts.is_empty() {
-        return format!("No node of {n_judged} is shown to differ from its peers by 5 % or more.");
+        let none = format!("No node of {n_judged} is shown to differ from its peers by 5 % or more. {uneven}");
+        return none.trim_end().to_string();
     }
-    parts.join(". ") + "."
+    format!("{}. {uneven}", parts.join(". ")).trim_end().to_string()
+}
+
+/// What firmware says where nothing else may be said.
+fn told_of_firmware(fleet: &Fleet) -> String {
+    fleet.firmware.as_ref().map_or_else(String::new, crate::document::Firmware::sentence)
 }
 
 /// What follows from what is not there.

@@ -1,12 +1,14 @@
 //! Whether a node would be changed in the same way as the canary: same knobs, by the same sort of step, with or without a reboot.
 //!
-//! Read from the document of `tune plan --json` on each node. Values may differ (a node with more CPUs has more files), the way
+//! Read from the document of `tune plan --json` on each node, or of `bios plan --json` for what its firmware holds. Values may differ (a node with more CPUs has more files), the way
 //! may not: what the canary proved says nothing of a knob that it does not have. Where a setting has alternatives
 //! (`schedutil|ondemand`), which of them a node takes is part of the kind.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// A plan for what firmware holds.
+pub const FIRMWARE_PLAN: &str = "wakewatt/bios-plan/v1";
 /// More lines than this are no plan of ours.
 const MOST: usize = 10_000;
 
@@ -15,6 +17,9 @@ pub type Kind = Vec<String>;
 
 /// Of a node's own plan. An error is why the node cannot take it.
 pub fn kind_of(plan: &Value) -> Result<Kind, String> {
+    if plan.get("schema").and_then(Value::as_str) == Some(FIRMWARE_PLAN) {
+        return of_firmware(plan);
+    }
     let list = |key: &str| plan.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if plan.get("schema").and_then(Value::as_str) != Some("wakewatt/tune-plan/v1") {
         return Err("what came is no plan of tune; is another version of wakewatt there?".into());
@@ -34,6 +39,37 @@ pub fn kind_of(plan: &Value) -> Result<Kind, String> {
         kind.insert("kernel parameters, at the next boot".into());
     }
     Ok(kind.into_iter().collect())
+}
+
+/// Attributes and values as the machine's own registry has them, and what unlocks them: another maker or generation is another kind, and
+/// so is a machine whose profile has to be left first. What is so already is the same way.
+fn of_firmware(plan: &Value) -> Result<Kind, String> {
+    let list = |key: &str| plan.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+    let said = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_string);
+    let refused: Vec<String> =
+        list("refused").iter().map(|r| format!("{}: {}", text(r, "asked"), text(r, "why"))).collect();
+    if !refused.is_empty() {
+        return Err(refused.join("; "));
+    }
+    if plan.get("is_validated").and_then(Value::as_bool) != Some(true) {
+        return Err("no registry of this machine says which names and values its BIOS takes".into());
+    }
+    let waiting: Vec<String> =
+        list("waiting").iter().map(|w| format!("{}={}", text(w, "attribute"), said(&w["pending"]))).collect();
+    if !waiting.is_empty() {
+        return Err(format!("somebody else's changes wait for its next boot: {}", waiting.join(", ")));
+    }
+    let line = |step: &Value| {
+        let how = match (step.get("is_gate").and_then(Value::as_bool), text(step, "state").as_str()) {
+            (Some(true), _) => ", which unlocks others",
+            (_, "follows") => ", by a profile",
+            _ => "",
+        };
+        format!("firmware {}={}{how}, at the next boot", text(step, "attribute"), said(&step["wished"]))
+    };
+    let kind: BTreeSet<String> = list("steps").iter().take(MOST).map(line).collect();
+    if kind.is_empty() { Err("its plan has no step".into()) } else { Ok(kind.into_iter().collect()) }
 }
 
 fn of_step(step: &Value) -> String {
@@ -96,6 +132,32 @@ mod tests {
             difference(&four, &kind_of(&boot).unwrap()).unwrap(),
             "also has: kernel parameters, at the next boot"
         );
+    }
+
+    #[test]
+    fn firmware_of_another_registry_is_another_kind() {
+        let step = |name: &str, state: &str, is_gate: bool| json!({"attribute": name, "wished": "Disabled", "state": state, "is_gate": is_gate});
+        let plan = |steps: Value| json!({"schema": FIRMWARE_PLAN, "steps": steps, "refused": [], "waiting": [], "is_validated": true});
+        let dell =
+            kind_of(&plan(json!([step("SysProfile", "will_change", true), step("ProcCStates", "will_change", false)])))
+                .unwrap();
+        let was_so =
+            kind_of(&plan(json!([step("SysProfile", "no_change", true), step("ProcCStates", "no_change", false)])))
+                .unwrap();
+        assert_eq!(difference(&dell, &was_so), None);
+        let hpe = kind_of(&plan(json!([step("MinProcIdlePower", "will_change", false)]))).unwrap();
+        assert!(
+            difference(&dell, &hpe)
+                .unwrap()
+                .contains("firmware MinProcIdlePower=Disabled, at the next boot; the canary has")
+        );
+        let mut other = plan(json!([step("ProcCStates", "will_change", false)]));
+        other["waiting"] = json!([{"attribute": "X", "pending": 3}]);
+        assert!(kind_of(&other).unwrap_err().contains("X=3"));
+        other["is_validated"] = json!(false);
+        assert!(kind_of(&other).unwrap_err().contains("registry"));
+        other["refused"] = json!([{"asked": "bios.smt=off", "why": "no"}]);
+        assert_eq!(kind_of(&other).unwrap_err(), "bios.smt=off: no");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a rollout stands, in a sentence.
 
-use super::state::{End, Is, NodeState, Phase, Rollout};
+use super::state::{End, FIRMWARE, Is, NodeState, Phase, Rollout};
 
 impl Rollout {
     /// How it stands, in a sentence; why is apart.
@@ -8,10 +8,16 @@ impl Rollout {
         let n = |is: &[Is]| self.nodes.iter().filter(|n| is.contains(&n.is)).count();
         let (n_all, n_changed) = (self.nodes.len(), n(&[Is::Confirmed, Is::Unchanged]));
         match self.end {
-            Some(End::Done) => format!("Done: {n_changed} of {n_all} nodes have the change."),
-            Some(End::AllUndone) => "All nodes are as before.".into(),
+            Some(End::Done) => format!("Done: {n_changed} of {n_all} nodes have the change{}.", self.at_next_boot()),
+            Some(End::AllUndone) => match n(&[Is::UndoWaits]) {
+                0 => "All nodes are as before.".into(),
+                n => format!("Everything is taken back; the old values of {} come back at their next boot.", nodes(n)),
+            },
             Some(End::StageUndone) => {
                 format!("The stage's nodes are as before, {n_changed} of earlier ones keep it.")
+            }
+            Some(End::Stopped) if self.is_firmware() => {
+                "Stopped; what is staged stays staged until somebody takes it back (--undo).".into()
             }
             Some(End::Stopped) => "Stopped; what is not confirmed undoes itself.".into(),
             Some(End::NotUndone) => {
@@ -34,6 +40,21 @@ impl Rollout {
                 };
                 format!("Under way, stage {stage}: {doing}; {n_changed} of {n_all} nodes keep the change.")
             }
+        }
+    }
+}
+
+impl Rollout {
+    /// Does it change what firmware holds?
+    pub fn is_firmware(&self) -> bool {
+        self.carrier == FIRMWARE
+    }
+
+    fn at_next_boot(&self) -> String {
+        let waits = |n: &&NodeState| n.waits_for_boot && matches!(n.is, Is::Applied | Is::Confirming | Is::Confirmed);
+        match self.nodes.iter().filter(waits).count() {
+            0 => String::new(),
+            n => format!("; {} at the next boot, nobody was restarted", nodes(n)),
         }
     }
 }

@@ -9,6 +9,8 @@ use super::kind::Kind;
 use super::plan::Plan;
 use serde::{Deserialize, Serialize};
 
+/// The word of the way that reaches firmware, among carriers.
+pub const FIRMWARE: &str = "bmc";
 /// Its name.
 pub const SCHEMA: &str = "wakewatt/fleet-rollout/v1";
 
@@ -22,7 +24,7 @@ pub struct Rollout {
     pub name: String,
     /// The plan file, whole.
     pub plan: String,
-    /// How nodes are reached: ssh, kubernetes.
+    /// How nodes are reached: ssh, kubernetes, bmc.
     pub carrier: String,
     /// Who began it: user and machine.
     pub by: String,
@@ -146,6 +148,8 @@ pub enum Is {
     Undoing,
     /// It is as before.
     Undone,
+    /// Its old values are staged and come back at its next boot.
+    UndoWaits,
     /// It was so already; nothing was changed.
     Unchanged,
     /// Left out: it does not answer, its plan is of another kind, or it refused. Nothing stays changed.
@@ -176,6 +180,9 @@ pub struct NodeState {
     pub is_checked: bool,
     /// What came of the last order is not known: it must be asked, not before this moment in milliseconds since 1970.
     pub ask_at_ms: Option<u64>,
+    /// What was last staged there waits for its next boot.
+    #[serde(default)]
+    pub waits_for_boot: bool,
     /// Orders of one sort that had no good answer.
     pub n_tries: u32,
     /// Why it is so.
@@ -194,6 +201,7 @@ impl NodeState {
             is_confirmed: false,
             is_checked: false,
             ask_at_ms: None,
+            waits_for_boot: false,
             n_tries: 0,
             why: None,
         }

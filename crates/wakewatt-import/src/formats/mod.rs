@@ -4,6 +4,7 @@
 mod corefreq;
 mod cpupower_frequency;
 mod cpupower_idle;
+mod cpupower_monitor;
 mod dmidecode;
 mod energy_policy;
 mod idle_table;
@@ -15,6 +16,7 @@ mod numa;
 mod pepc;
 mod perf_sched;
 mod smbios;
+mod system;
 mod tuned;
 mod turbostat;
 mod turbostat_header;
@@ -26,12 +28,16 @@ pub const FORMATS: &[&Format] = &[
     &kernel_files::FORMAT,
     &cpupower_idle::FORMAT,
     &cpupower_frequency::FORMAT,
+    &cpupower_monitor::FORMAT,
     &turbostat::FORMAT,
     &turbostat_header::FORMAT,
     &lscpu::FORMAT,
     &numa::FORMAT,
     &numa::COUNTS,
     &kernel_log::FORMAT,
+    &system::SYSCTL,
+    &system::UNAME,
+    &system::UPTIME,
     &corefreq::FORMAT,
     &perf_sched::FORMAT,
     &tuned::FORMAT,

@@ -19,7 +19,7 @@ use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO};
 use wakewatt_core::units::show_ns;
 
 /// What is read: all of a large machine's facts would take longer than the two seconds.
-const TOPICS: [&str; 6] = ["idle", "qos", "freq", "topology", "thermal", "virt"];
+const TOPICS: [&str; 7] = ["idle", "qos", "freq", "topology", "thermal", "virt", "load"];
 /// An idle state that takes longer to leave is in the numbers of whatever sleeps in between.
 const DEEP_NS: u64 = 20_000;
 
@@ -113,9 +113,9 @@ pub fn preflight(lab: Lab<'_>, allowed: &CpuSet) -> Preflight {
         Err(why) => (None, Some(why)),
     };
     let mut looked = of_facts(&facts);
-    // Most hypervisors tell a guest of no steal at all: a zero there says nothing.
-    let is_guest = facts.virt.is_guest() == Some(true);
-    let steal = taken.map(|t| t.steal_ratio).filter(|ratio| !is_guest || *ratio > 0.0);
+    // Most hypervisors tell a guest of no steal at all: where none was told since boot, a zero says nothing.
+    let is_told = facts.virt.is_guest() != Some(true) || facts.load.stat.get().is_some_and(|s| s.total.steal_ns > 0);
+    let steal = taken.map(|t| t.steal_ratio).filter(|ratio| is_told || *ratio > 0.0);
     looked.push(share(Matter::Steal, steal, STEAL_RATIO));
     looked.push(share(Matter::Others, taken.and_then(|t| t.foreign_ratio), FOREIGN_RATIO));
     looked.push(heat(&facts, noise.n_throttles));
@@ -227,7 +227,15 @@ fn guest(facts: &Snapshot) -> Looked {
 }
 
 fn share(matter: Matter, ratio: Option<f64>, limit: f64) -> Looked {
-    let Some(ratio) = ratio else { return unknown(matter, "the kernel does not count it here") };
+    let Some(ratio) = ratio else {
+        return unknown(
+            matter,
+            match matter {
+                Matter::Steal => "this guest was told of none since it booted, which most guests are not",
+                _ => "the kernel does not count it here",
+            },
+        );
+    };
     let percent = format!("{:.1} % of the CPUs' time meanwhile", ratio.max(0.0) * 100.0);
     match (ratio <= limit, matter) {
         (true, _) => good(matter, percent),

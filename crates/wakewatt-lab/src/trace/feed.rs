@@ -46,6 +46,7 @@ impl WakeFeed {
             is_exact: false,
             is_by_cgroup: matches!(paying, Some(Ok(_))),
             is_by_waker: false,
+            is_brief: true,
             is_empty: false,
         };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;

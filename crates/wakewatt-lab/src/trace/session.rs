@@ -89,6 +89,7 @@ impl<'a> TraceSession<'a> {
             polling_state: names.polling(),
             is_by_cgroup: groups.is_some(),
             is_by_waker: wanted.is_by_waker,
+            is_brief: false,
             is_empty: wanted.is_empty,
             record_bytes: wanted.is_recording.then(|| record::ring_bytes(n_cpus)),
             is_exact: wanted.is_recording && wanted.is_exact,

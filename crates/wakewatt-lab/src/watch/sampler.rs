@@ -4,7 +4,7 @@ use super::recorder::Recorder;
 use crate::refusal::Refusal;
 use std::path::Path;
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
-use wakewatt_core::source::Source;
+use wakewatt_core::source::{Read, Source};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::counters::{Clocks, FromSource, Reader};
 use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources, discover::discover};
@@ -56,11 +56,18 @@ pub struct Sampler {
     pub layout: Layout,
     /// A recorded host: it has one moment only.
     pub is_still: bool,
+    /// Is it looked for who holds a latency limit?
+    pub has_holders: bool,
     /// Written along, with `--record`.
     pub recorder: Option<Recorder>,
     reader: Box<dyn Reader>,
     source: Box<dyn Source>,
-    previous: Option<Counters>,
+    /// Kept open beside those of the layout.
+    others: Vec<String>,
+    /// The moment before the last.
+    then: Option<Counters>,
+    now: Counters,
+    is_read: bool,
     holders: Vec<String>,
     holders_of: Option<LatencyLimit>,
 }
@@ -68,16 +75,30 @@ pub struct Sampler {
 impl Sampler {
     /// Looks at the machine, tree or recorded host.
     pub fn open(place: WatchedMachine<'_>, sources: Sources) -> Result<Sampler, Refusal> {
+        Sampler::open_with(place, sources, |_, _| Vec::new())
+    }
+
+    /// The same with other files of it, which are kept open too and read with [`Sampler::others`].
+    pub fn open_with(
+        place: WatchedMachine<'_>,
+        sources: Sources,
+        others: impl FnOnce(&dyn Source, &Layout) -> Vec<String>,
+    ) -> Result<Sampler, Refusal> {
         let source = place.source()?;
         let layout = discover(&*source, sources);
-        let reader = place.reader(layout.files.len())?;
+        let others = others(&*source, &layout);
+        let reader = place.reader(layout.files.len() + others.len())?;
         Ok(Sampler {
             layout,
             is_still: matches!(place, WatchedMachine::Recorded(_)),
+            has_holders: true,
             recorder: None,
             reader,
             source,
-            previous: None,
+            others,
+            then: None,
+            now: Counters::default(),
+            is_read: false,
             holders: Vec::new(),
             holders_of: None,
         })
@@ -91,6 +112,12 @@ impl Sampler {
 
     /// Reads a moment; the rates since the one before, if there was one.
     pub fn take(&mut self) -> Option<Rates> {
+        self.read();
+        self.rates()
+    }
+
+    /// Reads a moment. What it says beside the one before is asked for with [`Sampler::rates`], by whoever wants to know.
+    pub fn read(&mut self) {
         let clocks = Clocks {
             at_ns: clock::monotonic_ns(),
             boot_at_ns: clock::boottime_ns(),
@@ -98,28 +125,43 @@ impl Sampler {
             own_cpu_ns: clock::own_cpu_ns(),
             n_own_wakeups: own_usage::n_wakeups().unwrap_or(0),
         };
-        let mut now = Counters::read(&self.layout, &mut *self.reader, clocks, self.previous.as_ref());
+        let mut now = Counters::read(&self.layout, &mut *self.reader, clocks, self.is_read.then_some(&self.now));
         now.took_ns = clock::monotonic_ns().saturating_sub(clocks.at_ns);
-        self.look_for_holders(&now);
+        if self.has_holders {
+            self.look_for_holders(&now);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.write(&now);
         }
-        let mut rates = match &self.previous {
-            Some(then) => Some(Rates::between(&self.layout, then, &now)),
-            None if self.is_still => Some(Rates::since_boot(&self.layout, &now, self.uptime_ns(&now))),
-            None => None,
-        };
-        if let Some(rates) = &mut rates {
-            rates.machine.limit_holders.clone_from(&self.holders);
-            rates.notes.extend(self.reader.note());
-        }
-        self.previous = Some(now);
-        rates
+        let before = std::mem::replace(&mut self.now, now);
+        self.then = self.is_read.then_some(before);
+        self.is_read = true;
     }
 
-    /// The moment that was read last.
-    pub fn latest(&self) -> Option<&Counters> {
-        self.previous.as_ref()
+    /// Reads the other files, one after the other.
+    pub fn others(&mut self, mut see: impl FnMut(Read<&[u8]>)) {
+        let n_before = self.layout.files.len();
+        for (i, path) in self.others.iter().enumerate() {
+            see(self.reader.read(n_before + i, path));
+        }
+    }
+
+    /// What the last two moments say; none before the second.
+    pub fn rates(&self) -> Option<Rates> {
+        let now = &self.now;
+        let mut rates = match &self.then {
+            Some(then) => Rates::between(&self.layout, then, now),
+            None if self.is_still && self.is_read => Rates::since_boot(&self.layout, now, self.uptime_ns(now)),
+            None => return None,
+        };
+        rates.machine.limit_holders.clone_from(&self.holders);
+        rates.notes.extend(self.reader.note());
+        Some(rates)
+    }
+
+    /// The moment that was read last; an empty one before the first.
+    pub fn latest(&self) -> &Counters {
+        &self.now
     }
 
     /// How long the recorded machine was up: /proc/uptime, else what its first CPU's ticks add up to.

@@ -74,6 +74,8 @@ pub struct Spec {
     pub is_by_cgroup: bool,
     /// They are also summed by who woke whom.
     pub is_by_waker: bool,
+    /// Wake-ups only, as somebody wants who traces for months: no processes, no lengths of stays, no timers.
+    pub is_brief: bool,
     /// Programs that return at once, to measure what being attached costs.
     pub is_empty: bool,
     /// Size of the buffer for idle records, a power of two of pages; none for no recording.
@@ -176,6 +178,8 @@ pub struct WakeProbe {
     is_ahead: bool,
     /// Is it added up who woke whom?
     has_chains: bool,
+    /// Are only wake-ups counted?
+    is_brief: bool,
     /// Until the last reading, on all CPUs.
     n_unclassed: u64,
 }
@@ -211,6 +215,7 @@ impl WakeProbe {
             Global::U32("filter_cgroup_level", level),
             Global::U8("is_recording", u8::from(spec.record_bytes.is_some())),
             Global::U8("is_empty", u8::from(spec.is_empty)),
+            Global::U8("is_brief", u8::from(spec.is_brief)),
             Global::U8("is_exact", u8::from(spec.is_exact)),
             Global::U8("is_by_cgroup", u8::from(spec.is_by_cgroup)),
             Global::U8("is_by_waker", u8::from(spec.is_by_waker)),
@@ -223,7 +228,7 @@ impl WakeProbe {
             ("hists", n_slots * N_COUNTED),
             ("pairs", spec.record_bytes.unwrap_or_else(page_bytes)),
             ("groups", if spec.is_by_cgroup { most_entries() } else { 64 }),
-            ("processes", most_entries()),
+            ("processes", if spec.is_brief { 64 } else { most_entries() }),
             ("names", if spec.is_by_waker { chains::MOST_NAMES } else { 64 }),
             ("chains", if spec.is_by_waker { chains::MOST_CHAINS } else { 64 }),
         ];
@@ -266,7 +271,9 @@ impl WakeProbe {
         if let Err(why) = loaded.attach("on_migrate", "sched_migrate_task") {
             gaps.push(format!("tasks that wait in another CPU's queue count as woken out of idle: {why}"));
         }
-        if let Err(why) = loaded.attach("on_timer", "hrtimer_expire_entry") {
+        if !spec.is_brief
+            && let Err(why) = loaded.attach("on_timer", "hrtimer_expire_entry")
+        {
             gaps.push(format!("timer lateness: {why}"));
         }
         let (mut records, mut exact) = (None, None);
@@ -291,7 +298,8 @@ impl WakeProbe {
             records = Some(RingBuf::try_from(map).map_err(|e| refused("ring buffer", &e))?);
         }
         let has_chains = spec.is_by_waker;
-        Ok(WakeProbe { loaded, records, n_slots, gaps, exact, is_ahead, has_chains, n_unclassed: 0 })
+        let is_brief = spec.is_brief;
+        Ok(WakeProbe { loaded, records, n_slots, gaps, exact, is_ahead, has_chains, is_brief, n_unclassed: 0 })
     }
 
     /// What could not be attached, and what is missing for it.
@@ -331,7 +339,8 @@ impl WakeProbe {
 
     fn counters(&self, at_ns: u64) -> Result<WakeCounters, ProbeError> {
         // What is summed by somebody before the sums over everybody, so that these are never less.
-        let (processes, groups) = (self.processes()?, self.groups()?);
+        let processes = if self.is_brief { Vec::new() } else { self.processes()? };
+        let groups = self.groups()?;
         let chains = if self.has_chains { chains::read(&self.loaded)? } else { Vec::new() };
         let map = |name: &str| self.loaded.ebpf.map(name).ok_or(ProbeError::NotBuilt);
         let state = cpus(&self.loaded)?;
@@ -351,7 +360,8 @@ impl WakeProbe {
         let hists: PerCpuArray<_, RawHistogram> =
             PerCpuArray::try_from(map("hists")?).map_err(|e| refused("map hists", &e))?;
         for slot in 0..self.n_slots {
-            for (class, counted) in (0u32..).zip(Counted::ALL) {
+            let is_counted = |kind: &Counted| !self.is_brief || matches!(kind, Counted::Wake(_));
+            for (class, counted) in (0u32..).zip(Counted::ALL).filter(|(_, kind)| is_counted(kind)) {
                 let key = slot * N_COUNTED + class;
                 let values = hists.get(&key, 0).map_err(|e| refused("map hists", &e))?;
                 for (cpu, raw) in cpus.iter_mut().zip(values.iter()).filter(|(_, raw)| raw.n > 0) {

@@ -54,6 +54,7 @@ const volatile bool is_recording = 0;
 const volatile bool is_by_cgroup = 0;
 const volatile bool is_by_waker = 0;
 const volatile bool is_making_room = 0;	    // while waking: from 6.4 on, or without the iterator
+const volatile bool is_brief = 0;	    // wake-ups only: neither processes nor how long stays were
 const volatile bool is_empty = 0;	    // only to measure what being attached costs
 const volatile u32 polling_state = 0xffff;  // index of the state that spins
 const volatile u64 tick_function = 0;	    // address of the tick's timer function; 0 when hidden
@@ -210,7 +211,8 @@ int on_cpu_idle(u64 *ctx)
 			return 0; // entered before we were attached
 		cpu->is_idle = 0;
 		cpu->exit_ns = now;
-		add(cpu->slot, IDLE_LENGTH, now - cpu->enter_ns);
+		if (!is_brief)
+			add(cpu->slot, IDLE_LENGTH, now - cpu->enter_ns);
 		if (is_recording) {
 			cpu->has_pair = 1;
 			cpu->was_stopped = cpu->is_stopped;
@@ -420,7 +422,8 @@ int on_switch(u64 *ctx)
 	latency = now_ns() - at;
 	add(slot, class, latency);
 	if (class == REMOTE || class == IRQ_BEFORE) { // the exit is inside
-		charge(next, slot, latency);
+		if (!is_brief)
+			charge(next, slot, latency);
 		if (is_by_cgroup)
 			charge_group(next, slot, latency);
 		if (is_by_waker)

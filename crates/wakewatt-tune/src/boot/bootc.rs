@@ -14,6 +14,7 @@ use super::plan::{BootCommand, BootError, BootPlan, TryOnce};
 use super::rpm_ostree::{OSTREE, STAGED, deployment_notes, newest_line};
 use super::{Argument, BootLoader, Detected, LoaderDescription, argument, parameters};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 const ID: &str = "bootc";
 const KEY: &str = "x-options-source-wakewatt";
@@ -39,14 +40,14 @@ impl BootLoader for Bootc {
         let pages = source.list("/usr/share/man/man8").unwrap_or_default();
         let is_tracked = |e: &bls::Entry| e.text.contains("x-options-source-");
         let proof = match pages.iter().find(|n| n.starts_with(MANUAL)) {
-            Some(page) => Some(format!("its manual page {page}")),
+            Some(page) => Some(say!("its manual page {page}")),
             None => bls::entries(source, ENTRIES)
                 .ok()
                 .and_then(|all| all.into_iter().find(is_tracked))
-                .map(|e| format!("{} tracks the owners of options", e.path)),
+                .map(|e| say!("{} tracks the owners of options", e.path)),
         };
         match proof {
-            Some(proof) => Detected::Yes { because: format!("{OSTREE} and {program} exist, and {proof}") },
+            Some(proof) => Detected::Yes { because: say!("{OSTREE} and {program} exist, and {proof}") },
             None => Detected::Unsure {
                 why: format!(
                     "{OSTREE} and {program} exist, but nothing shows that this bootc has `loader-entries \
@@ -72,13 +73,13 @@ impl BootLoader for Bootc {
                  returns to the running deployment's parameters"
             ));
         }
-        let why = "makes a new deployment with these parameters; bootc remembers that they are wakewatt's";
+        let why = word!("makes a new deployment with these parameters; bootc remembers that they are wakewatt's");
         plan.commands.push(BootCommand { argv: set(&sorted.missing), undo: set(&ours), why: why.into() });
         plan.notes.extend(deployment_notes(source));
         plan.notes.extend(parameters::traps(arguments));
-        plan.try_once = TryOnce::refused(
-            "a deployment cannot be booted once; the previous one stays in the boot menu, and bootc rollback returns to it",
-        );
+        plan.try_once = TryOnce::refused(word!(
+            "a deployment cannot be booted once; the previous one stays in the boot menu, and bootc rollback returns to it"
+        ));
         Ok(plan)
     }
 }
@@ -99,7 +100,8 @@ fn ours(source: &dyn Source) -> Result<Vec<Argument>, BootError> {
     let Some(entry) = entries.iter().max_by_key(version) else { return Ok(Vec::new()) };
     let Some(text) = entry.value(KEY) else { return Ok(Vec::new()) };
     Argument::parse_all(text).map_err(|error| {
-        let advice = "look at the entry; bootc loader-entries set-options-for-source --source wakewatt clears it";
+        let advice =
+            word!("look at the entry; bootc loader-entries set-options-for-source --source wakewatt clears it");
         BootError::refused(&entry.path, format!("{KEY}: {error}"), advice)
     })
 }

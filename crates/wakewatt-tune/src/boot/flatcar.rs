@@ -9,8 +9,9 @@
 use super::line::{sort_out, words};
 use super::look;
 use super::plan::{BootError, BootPlan, FileEdit, TryOnce};
-use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters, shell_line};
+use super::{Argument, BootLoader, Detected, LoaderDescription, argument, parameters, reboot, shell_line};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 pub(crate) const FOLDERS: &[&str] = &["/oem", "/usr/share/oem"];
 pub(crate) const MARK: &str = "# wakewatt wrote the next line; delete both to take its kernel parameters away";
@@ -30,7 +31,7 @@ impl BootLoader for Flatcar {
 
     fn detect(&self, source: &dyn Source) -> Detected {
         match look::system_id(source).as_deref() {
-            Some("flatcar") => Detected::Yes { because: "os-release says ID=flatcar".into() },
+            Some("flatcar") => Detected::Yes { because: say!("os-release says ID=flatcar") },
             _ => Detected::No,
         }
     }
@@ -45,7 +46,7 @@ impl BootLoader for Flatcar {
         let sorted = sort_out(arguments, &words(shell.get(VARIABLE)), &path)?;
         let mut notes = sorted.notes;
         if !is_sure {
-            notes.push(format!("{path} sets {VARIABLE} in a way that only GRUB can follow; ours, the last, counts"));
+            notes.push(say!("{path} sets {VARIABLE} in a way that only GRUB can follow; ours, the last, counts"));
         }
         let after = match sorted.missing.as_slice() {
             [] if rest.is_empty() => None,
@@ -63,15 +64,14 @@ impl BootLoader for Flatcar {
             ..BootPlan::default()
         };
         if !plan.is_empty() {
-            plan.notes.push(REBOOT.into());
+            plan.notes.push(reboot().into());
             plan.notes.push(
-                "all entries of the menu read this file, so there is no clean one; `e` in the menu edits the line for one boot"
-                    .into(),
+                say!("all entries of the menu read this file, so there is no clean one; `e` in the menu edits the line for one boot"),
             );
             plan.notes.extend(parameters::traps(arguments));
-            plan.try_once = TryOnce::refused(
-                "both slots read the same file, so nothing can be booted once; `e` in GRUB's menu tries a line by hand",
-            );
+            plan.try_once = TryOnce::refused(word!(
+                "both slots read the same file, so nothing can be booted once; `e` in GRUB's menu tries a line by hand"
+            ));
         }
         Ok(plan)
     }
@@ -85,8 +85,8 @@ fn place(source: &dyn Source) -> Result<String, BootError> {
     existing.or_else(mounted).ok_or_else(|| {
         BootError::refused(
             "/oem",
-            "the OEM partition is not mounted, nor at /usr/share/oem",
-            "mount it: mount -L OEM /oem",
+            word!("the OEM partition is not mounted, nor at /usr/share/oem"),
+            word!("mount it: mount -L OEM /oem"),
         )
     })
 }

@@ -12,8 +12,9 @@ use super::line::{Sorted, last_of, sort_out, without, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
 use super::record::Record;
-use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, argument, parameters, reboot};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 const ID: &str = "grub-bls";
 
@@ -32,19 +33,17 @@ impl BootLoader for GrubBls {
     fn detect(&self, source: &dyn Source) -> Detected {
         let Some(grubby) = look::program(source, "grubby") else { return Detected::No };
         if look::files(source, ENTRIES, ".conf").is_empty() {
-            return Detected::Unsure {
-                why: format!("{grubby} exists and {ENTRIES} shows no entry (root may be needed)"),
-            };
+            return Detected::Unsure { why: say!("{grubby} exists and {ENTRIES} shows no entry (root may be needed)") };
         }
         match look::booted_by(source) {
             BootedBy::SystemdBoot(_) => Detected::No,
             BootedBy::Unknown if super::systemd_boot::is_installed(source).is_some() => Detected::Unsure {
-                why: format!(
+                why: say!(
                     "{grubby} and {ENTRIES} exist, but so do files of systemd-boot, and no trace tells which booted"
                 ),
             },
-            BootedBy::Grub(why) => Detected::Yes { because: format!("{grubby} and {ENTRIES} exist, and {why}") },
-            BootedBy::Unknown => Detected::Yes { because: format!("{grubby} and {ENTRIES} exist") },
+            BootedBy::Grub(why) => Detected::Yes { because: say!("{grubby} and {ENTRIES} exist, and {why}") },
+            BootedBy::Unknown => Detected::Yes { because: say!("{grubby} and {ENTRIES} exist") },
         }
     }
 
@@ -57,16 +56,17 @@ impl BootLoader for GrubBls {
         let Some(first) = normal.first() else {
             return Err(BootError::refused(
                 ENTRIES,
-                "holds no entry of a kernel",
-                "look at what grubby --info=ALL says",
+                word!("holds no entry of a kernel"),
+                word!("look at what grubby --info=ALL says"),
             ));
         };
-        let sorted = sort_out(arguments, &line(first), "the boot entries")?;
+        let sorted = sort_out(arguments, &line(first), word!("the boot entries"))?;
         for entry in &normal[1..] {
-            let other = sort_out(arguments, &line(entry), "the boot entries")?;
+            let other = sort_out(arguments, &line(entry), word!("the boot entries"))?;
             if (&other.missing, &other.overruled) != (&sorted.missing, &sorted.overruled) {
-                let what = format!("has other values for {} than {}", argument::join(arguments), first.path);
-                let advice = "make the entries equal with grubby --update-kernel=ALL, or take the words out of all";
+                let what = say!("has other values for {} than {}", argument::join(arguments), first.path);
+                let advice =
+                    word!("make the entries equal with grubby --update-kernel=ALL, or take the words out of all");
                 return Err(BootError::refused(&entry.path, what, advice));
             }
         }
@@ -82,7 +82,7 @@ impl BootLoader for GrubBls {
         if change.is_empty() {
             return Ok(plan);
         }
-        let why = "changes every entry, and the line that later kernels get";
+        let why = word!("changes every entry, and the line that later kernels get");
         plan.commands.push(change.command("ALL", why));
         let rescue = all.iter().filter(|e| e.is_rescue());
         let is_shared = all.iter().any(|e| e.options().iter().any(|w| w == "$kernelopts"));
@@ -93,19 +93,19 @@ impl BootLoader for GrubBls {
                 }
                 _ => plan
                     .notes
-                    .push(format!("{} shares its line with the others and gets these parameters too", entry.path)),
+                    .push(say!("{} shares its line with the others and gets these parameters too", entry.path)),
             }
         }
         if !replaced.is_empty() && all.iter().any(Entry::is_rescue) && !is_shared {
-            plan.notes.push(format!(
+            plan.notes.push(say!(
                 "the inverse commands put {} into the rescue entry too; a plan with no arguments does not",
                 argument::join(&replaced)
             ));
         }
-        plan.notes.push(REBOOT.into());
+        plan.notes.push(reboot().into());
         plan.notes.extend(parameters::traps(arguments));
         plan.try_once = Some(match sorted.missing.as_slice() {
-            [] => TryOnce::Refused { why: "taking parameters away needs no trial".into() },
+            [] => TryOnce::Refused { why: say!("taking parameters away needs no trial") },
             missing => match TryOnce::lingering(&record.added, missing) {
                 Some(refused) => refused,
                 None => trial(source, &normal, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
@@ -131,12 +131,12 @@ fn base_line(entry: &Entry, kernelopts: Option<&str>, record: &Record) -> Vec<St
 fn replaced(sorted: &Sorted, path: &str) -> Result<Vec<Argument>, BootError> {
     let mut found: Vec<Argument> = Vec::new();
     for word in &sorted.overruled {
-        let advice = "take it out with grubby --update-kernel=ALL --remove-args, then plan again";
+        let advice = word!("take it out with grubby --update-kernel=ALL --remove-args, then plan again");
         let Ok(argument) = Argument::parse(word) else {
-            return Err(BootError::refused(path, format!("has {word}, which grubby could not put back"), advice));
+            return Err(BootError::refused(path, say!("has {word}, which grubby could not put back"), advice));
         };
         if found.iter().any(|a| a.has_name(argument.key())) {
-            return Err(BootError::refused(path, format!("has {} more than once", argument.key()), advice));
+            return Err(BootError::refused(path, say!("has {} more than once", argument.key()), advice));
         }
         found.push(argument);
     }
@@ -191,7 +191,7 @@ fn cleaned(image: &str, change: &Change, line: &[String]) -> Option<BootCommand>
         .filter_map(|word| Argument::parse(word).ok())
         .collect();
     let out: Vec<Argument> = change.add.iter().filter(|a| !had.contains(a)).cloned().collect();
-    let why = "the rescue entry stays without these parameters";
+    let why = word!("the rescue entry stays without these parameters");
     (!out.is_empty()).then(|| BootCommand { argv: grubby(image, &out, &had), undo: Vec::new(), why: why.into() })
 }
 
@@ -200,15 +200,15 @@ fn trial(source: &dyn Source, entries: &[&Entry], arguments: &[Argument]) -> Res
     let release = source.read("/proc/sys/kernel/osrelease").map_err(|_| "the running kernel's version is not known")?;
     let release = String::from_utf8_lossy(&release).trim().to_string();
     let is_running = |e: &&&Entry| !release.is_empty() && e.path.ends_with(&format!("-{release}.conf"));
-    let entry = entries.iter().find(is_running).ok_or_else(|| format!("no entry of the running kernel {release}"))?;
+    let entry = entries.iter().find(is_running).ok_or_else(|| say!("no entry of the running kernel {release}"))?;
     let config = look::text(source, "/boot/grub2/grub.cfg").ok().flatten().unwrap_or_default();
     if !config.contains("next_entry") {
-        return Err("/boot/grub2/grub.cfg does not look at next_entry, or cannot be read".into());
+        return Err(say!("/boot/grub2/grub.cfg does not look at next_entry, or cannot be read"));
     }
     if let Some(why) = look::why_grubenv_is_fixed(source, "/boot/grub2") {
         return Err(why);
     }
-    let copy = entry.trial(&argument::join(arguments)).ok_or_else(|| format!("{} has no options line", entry.path))?;
+    let copy = entry.trial(&argument::join(arguments)).ok_or_else(|| say!("{} has no options line", entry.path))?;
     let path = format!("{ENTRIES}/{}.conf", bls::TRIAL);
     let before = look::bytes(source, &path).map_err(|e| e.to_string())?;
     let choose = BootCommand::new(

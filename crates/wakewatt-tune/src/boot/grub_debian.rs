@@ -9,8 +9,9 @@
 use super::line::{sort_out, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
-use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, grub_try, parameters, shell_line};
+use super::{Argument, BootLoader, Detected, LoaderDescription, argument, grub_try, parameters, reboot, shell_line};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 /// Our file.
 pub const DROP_IN: &str = "/etc/default/grub.d/zz-wakewatt.cfg";
@@ -38,13 +39,13 @@ impl BootLoader for GrubDebian {
         };
         match look::booted_by(source) {
             BootedBy::SystemdBoot(_) => Detected::No,
-            BootedBy::Grub(why) => Detected::Yes { because: format!("{program} and {config} exist, and {why}") },
+            BootedBy::Grub(why) => Detected::Yes { because: say!("{program} and {config} exist, and {why}") },
             BootedBy::Unknown if super::systemd_boot::is_installed(source).is_some() => Detected::Unsure {
-                why: format!(
+                why: say!(
                     "{program} and {config} exist, but so do files of systemd-boot, and no trace tells which booted"
                 ),
             },
-            BootedBy::Unknown => Detected::Yes { because: format!("{program} and {config} exist") },
+            BootedBy::Unknown => Detected::Yes { because: say!("{program} and {config} exist") },
         }
     }
 
@@ -52,7 +53,7 @@ impl BootLoader for GrubDebian {
         let before = look::bytes(source, DROP_IN)?;
         let old = ours(before.as_deref().unwrap_or_default());
         let Others { line, mut notes, has_recovery } = others(source)?;
-        let sorted = sort_out(arguments, &line, "the GRUB configuration")?;
+        let sorted = sort_out(arguments, &line, word!("the GRUB configuration"))?;
         notes.extend(sorted.notes);
         if !arguments.is_empty() && !sorted.missing.is_empty() {
             nothing_comes_later(source)?;
@@ -69,18 +70,18 @@ impl BootLoader for GrubDebian {
         if plan.edits.is_empty() {
             return Ok(plan);
         }
-        let why = "writes /boot/grub/grub.cfg anew from the files under /etc/default";
+        let why = word!("writes /boot/grub/grub.cfg anew from the files under /etc/default");
         plan.commands.push(BootCommand::new(&["update-grub"], &["update-grub"], why));
         plan.notes.push(match has_recovery {
-            true => "recovery entries do not get these parameters".into(),
+            true => say!("recovery entries do not get these parameters"),
             false => {
-                "GRUB_DISABLE_RECOVERY is set, so there is no entry without them; `e` in the menu edits a line".into()
+                say!("GRUB_DISABLE_RECOVERY is set, so there is no entry without them; `e` in the menu edits a line")
             }
         });
-        plan.notes.push(REBOOT.into());
+        plan.notes.push(reboot().into());
         plan.notes.extend(parameters::traps(arguments));
         plan.try_once = match sorted.missing.as_slice() {
-            [] => TryOnce::refused("taking parameters away needs no trial; the recovery entry has none of them"),
+            [] => TryOnce::refused(word!("taking parameters away needs no trial; the recovery entry has none of them")),
             missing => TryOnce::lingering(&old, missing).or_else(|| Some(grub_try::with_copied_entry(source, missing))),
         };
         Ok(plan)
@@ -136,8 +137,12 @@ fn nothing_comes_later(source: &dyn Source) -> Result<(), BootError> {
     for path in look::files(source, FOLDER, ".cfg") {
         let is_later = path != DROP_IN && path.to_ascii_lowercase() > ours;
         if is_later && look::text(source, &path)?.is_some_and(|t| t.contains(&format!("{VARIABLE}="))) {
-            let what = format!("is read after {DROP_IN} and sets {VARIABLE}, so our parameters could be lost");
-            return Err(BootError::refused(path, what, "give that file a name that sorts before zz-wakewatt.cfg"));
+            let what = say!("is read after {DROP_IN} and sets {VARIABLE}, so our parameters could be lost");
+            return Err(BootError::refused(
+                path,
+                what,
+                word!("give that file a name that sorts before zz-wakewatt.cfg"),
+            ));
         }
     }
     Ok(())

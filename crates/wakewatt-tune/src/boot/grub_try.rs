@@ -7,6 +7,7 @@
 use super::plan::{BootCommand, FileEdit, TryOnce};
 use super::{Argument, argument, look};
 use wakewatt_core::source::Source;
+use wakewatt_words::say;
 
 const FOLDER: &str = "/boot/grub";
 const CUSTOM: &str = "/boot/grub/custom.cfg";
@@ -21,21 +22,21 @@ fn attempt(source: &dyn Source, arguments: &[Argument]) -> Result<TryOnce, Strin
     let config = format!("{FOLDER}/grub.cfg");
     let text = match look::text(source, &config) {
         Ok(Some(text)) => text,
-        Ok(None) => return Err(format!("{config} is not there, so there is no entry to copy")),
+        Ok(None) => return Err(say!("{config} is not there, so there is no entry to copy")),
         Err(error) => return Err(error.to_string()),
     };
     if !text.contains("next_entry") || !text.contains("custom.cfg") {
-        return Err(format!("{config} does not look at next_entry or at custom.cfg, so nothing can be booted once"));
+        return Err(say!("{config} does not look at next_entry or at custom.cfg, so nothing can be booted once"));
     }
     if let Some(why) = look::why_grubenv_is_fixed(source, FOLDER) {
         return Err(why);
     }
     let before = look::bytes(source, CUSTOM).map_err(|e| e.to_string())?;
     if before.as_ref().is_some_and(|b| !b.starts_with(MARK.as_bytes())) {
-        return Err(format!("{CUSTOM} belongs to somebody else"));
+        return Err(say!("{CUSTOM} belongs to somebody else"));
     }
-    let body = first_entry(&text).ok_or_else(|| format!("the first entry of {config} was not understood"))?;
-    let entry = copied(&body, arguments).ok_or_else(|| format!("the first entry of {config} has no linux line"))?;
+    let body = first_entry(&text).ok_or_else(|| say!("the first entry of {config} was not understood"))?;
+    let entry = copied(&body, arguments).ok_or_else(|| say!("the first entry of {config} has no linux line"))?;
     let choose = BootCommand::new(
         &["grub-reboot", ENTRY],
         &["grub-editenv", "/boot/grub/grubenv", "unset", "next_entry"],

@@ -5,6 +5,7 @@
 
 use super::argument::{Argument, is_same_name, split_word};
 use super::plan::BootError;
+use wakewatt_words::say;
 
 /// The outcome.
 #[derive(Debug, Default)]
@@ -30,10 +31,10 @@ pub(crate) fn sort_out(wanted: &[Argument], line: &[String], place: &str) -> Res
         let there: Vec<&String> = line.iter().filter(|word| argument.has_name(split_word(word).0)).collect();
         match there.last() {
             Some(word) if argument.is_word(word) => {
-                sorted.notes.push(format!("{argument} is already in {place}: left as it is, and undo will leave it"));
+                sorted.notes.push(say!("{argument} is already in {place}: left as it is, and undo will leave it"));
             }
             Some(word) => {
-                sorted.notes.push(format!("{word} is already in {place}; {argument} overrules it"));
+                sorted.notes.push(say!("{word} is already in {place}; {argument} overrules it"));
                 sorted.overruled.extend(there.iter().map(|w| (*w).clone()));
                 sorted.missing.push(argument.clone());
             }

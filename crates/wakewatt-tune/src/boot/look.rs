@@ -6,6 +6,7 @@
 
 use super::plan::BootError;
 use wakewatt_core::source::{ErrorKind, Source};
+use wakewatt_words::{say, word};
 
 const LOADER_INFO: &str = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
 
@@ -38,7 +39,7 @@ pub(crate) fn bytes(source: &dyn Source, path: &str) -> Result<Option<Vec<u8>>, 
 /// As [`bytes`], for a file that must be text because we would write it back.
 pub(crate) fn text(source: &dyn Source, path: &str) -> Result<Option<String>, BootError> {
     let Some(bytes) = bytes(source, path)? else { return Ok(None) };
-    let not_text = |_| BootError::refused(path, "is not UTF-8 text", "look at the file; it is not changed");
+    let not_text = |_| BootError::refused(path, word!("is not UTF-8 text"), "look at the file; it is not changed");
     String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
@@ -72,15 +73,15 @@ pub(crate) fn booted_by(source: &dyn Source) -> BootedBy {
             bytes.get(4..).unwrap_or_default().chunks_exact(2).map(|c| u16::from_le_bytes([c[0], c[1]])).collect();
         let name = String::from_utf16_lossy(&units).trim_end_matches('\0').to_string();
         if name.starts_with("systemd-boot") {
-            return BootedBy::SystemdBoot(format!("the EFI variable LoaderInfo says {name}"));
+            return BootedBy::SystemdBoot(say!("the EFI variable LoaderInfo says {name}"));
         }
         if name.to_ascii_uppercase().starts_with("GRUB") {
-            return BootedBy::Grub(format!("the EFI variable LoaderInfo says {name}"));
+            return BootedBy::Grub(say!("the EFI variable LoaderInfo says {name}"));
         }
     }
     let line = source.read("/proc/cmdline").unwrap_or_default();
     let is_grub = String::from_utf8_lossy(&line).split_whitespace().any(|w| w.starts_with("BOOT_IMAGE="));
-    if is_grub { BootedBy::Grub("/proc/cmdline has BOOT_IMAGE=, which GRUB passes".into()) } else { BootedBy::Unknown }
+    if is_grub { BootedBy::Grub(say!("/proc/cmdline has BOOT_IMAGE=, which GRUB passes")) } else { BootedBy::Unknown }
 }
 
 /// What says that this is a container, whose kernel is the host's.
@@ -103,13 +104,13 @@ pub(crate) fn mount_of(source: &dyn Source, path: &str) -> Option<(String, Strin
 /// Can GRUB write its environment block here? If it cannot, a one-time entry would be booted for ever.
 pub(crate) fn why_grubenv_is_fixed(source: &dyn Source, folder: &str) -> Option<String> {
     let Some((kind, device)) = mount_of(source, folder) else {
-        return Some(format!(
+        return Some(say!(
             "/proc/mounts does not tell what {folder} lies on, so GRUB may be unable to forget the trial"
         ));
     };
     let is_plain = matches!(kind.as_str(), "ext2" | "ext3" | "ext4" | "xfs" | "vfat");
     let is_mapped = ["/dev/mapper/", "/dev/dm-", "/dev/md"].iter().any(|d| device.starts_with(d));
     (!is_plain || is_mapped).then(|| {
-        format!("{folder} lies on {kind} on {device}, where GRUB cannot write: it would boot the trial again and again")
+        say!("{folder} lies on {kind} on {device}, where GRUB cannot write: it would boot the trial again and again")
     })
 }

@@ -35,6 +35,7 @@ pub use plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
 
 use serde::Serialize;
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 /// A boot loader that wakewatt can plan for.
 pub trait BootLoader: Sync {
@@ -86,8 +87,8 @@ pub const LOADERS: &[&dyn BootLoader] = &[
 pub fn choose(source: &dyn Source) -> Result<(&'static dyn BootLoader, String), BootError> {
     if let Some(path) = look::container(source) {
         return Err(BootError::NoLoader {
-            what: format!("{path} says that this is a container, and its kernel is the host's"),
-            advice: "run this on the host".into(),
+            what: say!("{path} says that this is a container, and its kernel is the host's"),
+            advice: say!("run this on the host"),
         });
     }
     let mut doubts = Vec::new();
@@ -100,15 +101,16 @@ pub fn choose(source: &dyn Source) -> Result<(&'static dyn BootLoader, String), 
     }
     if doubts.is_empty() {
         return Err(BootError::NoLoader {
-            what: "no boot loader that wakewatt knows was found, neither under /boot nor under /etc".into(),
-            advice: "if the kernel is started from outside (Firecracker, QEMU -kernel, kexec, network boot), add the \
-                     parameters where that is configured; otherwise use the boot loader's own tool"
-                .into(),
+            what: say!("no boot loader that wakewatt knows was found, neither under /boot nor under /etc"),
+            advice: say!(
+                "if the kernel is started from outside (Firecracker, QEMU -kernel, kexec, network boot), add the \
+                 parameters where that is configured; otherwise use the boot loader's own tool"
+            ),
         });
     }
     Err(BootError::NoLoader {
-        what: format!("cannot tell which boot loader starts this machine ({})", doubts.join("; ")),
-        advice: "boot it with the loader you mean, or use that loader's own tool".into(),
+        what: say!("cannot tell which boot loader starts this machine ({})", doubts.join("; ")),
+        advice: say!("boot it with the loader you mean, or use that loader's own tool"),
     })
 }
 
@@ -118,7 +120,9 @@ pub fn by_id(id: &str) -> Option<&'static dyn BootLoader> {
 }
 
 /// Said by every plan that changes something.
-pub(crate) const REBOOT: &str = "takes effect with the next boot";
+pub(crate) fn reboot() -> &'static str {
+    word!("takes effect with the next boot")
+}
 
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,9 @@ use super::line::{sort_out, without, words};
 use super::look;
 use super::plan::{BootCommand, BootError, BootPlan, TryOnce};
 use super::record::Record;
-use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, parameters, reboot};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 const ID: &str = "rpm-ostree";
 pub(crate) const OSTREE: &str = "/run/ostree-booted";
@@ -33,8 +34,8 @@ impl BootLoader for RpmOstree {
     fn detect(&self, source: &dyn Source) -> Detected {
         match (look::has(source, OSTREE), look::program(source, "rpm-ostree")) {
             (false, _) => Detected::No,
-            (true, Some(program)) => Detected::Yes { because: format!("{OSTREE} and {program} exist") },
-            (true, None) => Detected::Unsure { why: format!("{OSTREE} exists, and rpm-ostree does not") },
+            (true, Some(program)) => Detected::Yes { because: say!("{OSTREE} and {program} exist") },
+            (true, None) => Detected::Unsure { why: say!("{OSTREE} exists, and rpm-ostree does not") },
         }
     }
 
@@ -54,13 +55,13 @@ impl BootLoader for RpmOstree {
         if out.is_empty() && add.is_empty() {
             return Ok(plan);
         }
-        let why = "makes a new deployment with these parameters; the running one stays in the menu";
+        let why = word!("makes a new deployment with these parameters; the running one stays in the menu");
         plan.commands.push(BootCommand { argv: kargs(&out, &add), undo: kargs(&add, &out), why: why.into() });
         plan.notes.extend(deployment_notes(source));
         plan.notes.extend(parameters::traps(arguments));
-        plan.try_once = TryOnce::refused(
-            "a deployment cannot be booted once; the previous one stays in the boot menu, and rpm-ostree rollback returns to it",
-        );
+        plan.try_once = TryOnce::refused(word!(
+            "a deployment cannot be booted once; the previous one stays in the boot menu, and rpm-ostree rollback returns to it"
+        ));
         Ok(plan)
     }
 }
@@ -84,12 +85,12 @@ pub(crate) fn newest_line(source: &dyn Source) -> Result<Vec<String>, BootError>
 
 /// What both tools of ostree systems have in common.
 pub(crate) fn deployment_notes(source: &dyn Source) -> Vec<String> {
-    let mut notes = vec![REBOOT.to_string()];
+    let mut notes = vec![reboot().to_string()];
     if look::has(source, STAGED) {
-        notes.push(format!(
+        notes.push(say!(
             "{STAGED} exists: an update or another change is waiting for the next boot and rides along with this one"
         ));
     }
-    notes.push("/proc/cmdline shows the new line only after the boot; the tool's own listing shows it before".into());
+    notes.push(say!("/proc/cmdline shows the new line only after the boot; the tool's own listing shows it before"));
     notes
 }

@@ -11,8 +11,9 @@ use super::line::{last_of, sort_out, without, words};
 use super::look::{self, BootedBy};
 use super::plan::{BootCommand, BootError, BootPlan, FileEdit, TryOnce};
 use super::record::Record;
-use super::{Argument, BootLoader, Detected, LoaderDescription, REBOOT, argument, parameters};
+use super::{Argument, BootLoader, Detected, LoaderDescription, argument, parameters, reboot};
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 pub(crate) const LINE: &str = "/etc/kernel/cmdline";
 const ID: &str = "systemd-boot";
@@ -57,7 +58,7 @@ impl BootLoader for SystemdBoot {
             (BootedBy::SystemdBoot(because), _) => Detected::Yes { because },
             (BootedBy::Grub(_), _) | (_, None) => Detected::No,
             (BootedBy::Unknown, Some(path)) if has_grub(source) => Detected::Unsure {
-                why: format!("{path} exists, but so do the tools of GRUB, and no trace tells which booted"),
+                why: say!("{path} exists, but so do the tools of GRUB, and no trace tells which booted"),
             },
             (BootedBy::Unknown, Some(path)) => Detected::Yes { because: format!("{path} exists") },
         }
@@ -69,7 +70,7 @@ impl BootLoader for SystemdBoot {
         let record = Record::read(source, ID)?;
         let Some(before) = look::text(source, LINE)? else {
             if arguments.is_empty() {
-                let notes = vec![format!("{LINE} does not exist, so wakewatt has added nothing to it")];
+                let notes = vec![say!("{LINE} does not exist, so wakewatt has added nothing to it")];
                 return Ok(BootPlan { loader: ID.into(), notes, ..BootPlan::default() });
             }
             return Err(missing_line(source));
@@ -79,7 +80,7 @@ impl BootLoader for SystemdBoot {
         let mut notes = sorted.notes;
         let gone: Vec<_> = record.added.iter().filter(|a| !now.contains(&a.to_string())).collect();
         if !gone.is_empty() {
-            notes.push(format!("somebody has taken {} out of {LINE} since; so be it", argument::join(gone)));
+            notes.push(say!("somebody has taken {} out of {LINE} since; so be it", argument::join(gone)));
         }
         let after = edited(&before, &record.added, &sorted.missing);
         let line = FileEdit::text(LINE, Some(before.into_bytes()), Some(after));
@@ -89,11 +90,11 @@ impl BootLoader for SystemdBoot {
             BootPlan { loader: ID.into(), arguments: arguments.to_vec(), edits, notes, ..BootPlan::default() };
         if is_line_new {
             plan.commands = install_all(source)?;
-            plan.notes.push(REBOOT.into());
-            plan.notes.push("there is no recovery entry; in the menu, `e` edits the line for one boot".into());
+            plan.notes.push(reboot().into());
+            plan.notes.push(say!("there is no recovery entry; in the menu, `e` edits the line for one boot"));
             plan.notes.extend(parameters::traps(arguments));
             plan.try_once = Some(match sorted.missing.as_slice() {
-                [] => TryOnce::Refused { why: "taking parameters away needs no trial".into() },
+                [] => TryOnce::Refused { why: say!("taking parameters away needs no trial") },
                 missing => match TryOnce::lingering(&record.added, missing) {
                     Some(refused) => refused,
                     None => trial(source, missing).unwrap_or_else(|why| TryOnce::Refused { why }),
@@ -134,8 +135,8 @@ fn missing_line(source: &dyn Source) -> BootError {
     let own = ["BOOT_IMAGE=", "initrd="];
     let line: Vec<String> = base.into_iter().filter(|w| !own.iter().any(|o| w.starts_with(o))).collect();
     let advice = match last_of(&line, "root") {
-        Some(_) => format!("write the line you boot with there, for instance: {}", line.join(" ")),
-        None => "write the line you boot with there (see the options line of an entry)".into(),
+        Some(_) => say!("write the line you boot with there, for instance: {}", line.join(" ")),
+        None => say!("write the line you boot with there (see the options line of an entry)"),
     };
     let what = "does not exist; kernel-install would take the running kernel's line instead, and undoing could make a \
                 parameter permanent";
@@ -149,18 +150,19 @@ fn refuse_unified_images(source: &dyn Source) -> Result<(), BootError> {
     );
     if let Some((path, layout)) = layout(source)? {
         if layout == "uki" {
-            let what = "says layout=uki: the command line is built into a unified kernel image";
+            let what = word!("says layout=uki: the command line is built into a unified kernel image");
             return Err(BootError::refused(path, what, advice));
         }
     }
     if look::has(source, STUB) {
-        let what = "exists: the running kernel came from a unified kernel image, with its command line built in";
+        let what = word!("exists: the running kernel came from a unified kernel image, with its command line built in");
         return Err(BootError::refused(STUB, what, advice));
     }
     let images = PARTITIONS.iter().flat_map(|p| look::files(source, &format!("{p}/EFI/Linux"), ".efi")).next();
     match images {
         Some(image) if entries(source).is_empty() => {
-            let what = "is a unified kernel image, and there is no entry of type 1: the command line is built in";
+            let what =
+                word!("is a unified kernel image, and there is no entry of type 1: the command line is built in");
             Err(BootError::refused(image, what, advice))
         }
         _ => Ok(()),
@@ -188,8 +190,12 @@ fn refuse_proxmox(source: &dyn Source) -> Result<(), BootError> {
     if !look::has(source, path) {
         return Ok(());
     }
-    let advice = format!("add the parameters to the end of {LINE} and run proxmox-boot-tool refresh");
-    Err(BootError::refused(path, "exists: the entries are written by proxmox-boot-tool, not by kernel-install", advice))
+    let advice = say!("add the parameters to the end of {LINE} and run proxmox-boot-tool refresh");
+    Err(BootError::refused(
+        path,
+        word!("exists: the entries are written by proxmox-boot-tool, not by kernel-install"),
+        advice,
+    ))
 }
 
 /// kernel-install for every kernel that is installed; the newest name last, as a package would do it.
@@ -200,14 +206,14 @@ fn install_all(source: &dyn Source) -> Result<Vec<BootCommand>, BootError> {
         let places = [format!("{}/{version}/vmlinuz", modules.unwrap_or_default()), format!("/boot/vmlinuz-{version}")];
         let Some(image) = places.iter().find(|p| look::has(source, p)) else { continue };
         let argv = ["kernel-install", "add", &version, image];
-        commands.push(BootCommand::new(&argv, &argv, format!("writes the boot entry of {version} anew from {LINE}")));
+        commands.push(BootCommand::new(&argv, &argv, say!("writes the boot entry of {version} anew from {LINE}")));
     }
     if commands.is_empty() {
-        let what = "holds no kernel with an image in it or in /boot, so no entry can be written anew";
+        let what = word!("holds no kernel with an image in it or in /boot, so no entry can be written anew");
         return Err(BootError::refused(
             "/usr/lib/modules",
             what,
-            "install a kernel package, or run kernel-install yourself",
+            word!("install a kernel package, or run kernel-install yourself"),
         ));
     }
     Ok(commands)
@@ -219,8 +225,8 @@ fn trial(source: &dyn Source, arguments: &[Argument]) -> Result<TryOnce, String>
     let release = String::from_utf8_lossy(&release).trim().to_string();
     let all = entries(source);
     let is_ours = |p: &&String| !release.is_empty() && p.contains(&release) && !p.ends_with(TRIAL);
-    let entry = all.iter().find(is_ours).ok_or_else(|| format!("no entry of the running kernel {release} to copy"))?;
-    let text = look::text(source, entry).ok().flatten().ok_or_else(|| format!("{entry} cannot be read"))?;
+    let entry = all.iter().find(is_ours).ok_or_else(|| say!("no entry of the running kernel {release} to copy"))?;
+    let text = look::text(source, entry).ok().flatten().ok_or_else(|| say!("{entry} cannot be read"))?;
     let mut copy = String::from("# Written by wakewatt: a copy for one trial boot.\n");
     let mut has_options = false;
     for line in text.lines() {
@@ -236,7 +242,7 @@ fn trial(source: &dyn Source, arguments: &[Argument]) -> Result<TryOnce, String>
         copy.push('\n');
     }
     if !has_options {
-        return Err(format!("{entry} has no options line"));
+        return Err(say!("{entry} has no options line"));
     }
     let path = format!("{}/{TRIAL}", entry.rsplit_once('/').map_or("", |(folder, _)| folder));
     let before = look::bytes(source, &path).map_err(|e| e.to_string())?;

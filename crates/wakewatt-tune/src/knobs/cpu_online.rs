@@ -9,6 +9,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// `cpu.online`.
 pub struct CpuOnline;
@@ -46,7 +47,7 @@ impl Knob for CpuOnline {
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         let text = encode(site, word)?;
         if text == "0" && host.online().first() == site.cpus.first() {
-            return Err(format!("{}: {} is the lowest CPU that runs; one must stay", site.name, site.place));
+            return Err(say!("{}: {} is the lowest CPU that runs; one must stay", site.name, site.place));
         }
         Ok(text)
     }

@@ -9,6 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// `cpu.smt`.
 pub struct CpuSmt;
@@ -38,8 +39,8 @@ impl Knob for CpuSmt {
         let mut sites = one_file::machine(host, ABOUT.id, &format!("{ROOT}/smt/control"), words, because)?;
         for site in &mut sites {
             site.refusal = match site.now.as_deref() {
-                Some("forceoff") => Some("it was forced off; only a reboot brings the siblings back".into()),
-                Some(none @ ("notsupported" | "notimplemented")) => Some(format!("the kernel says {none}")),
+                Some("forceoff") => Some(say!("it was forced off; only a reboot brings the siblings back")),
+                Some(none @ ("notsupported" | "notimplemented")) => Some(say!("the kernel says {none}")),
                 _ => None,
             };
         }

@@ -10,6 +10,7 @@
 use super::{one_file, per_policy};
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// `freq.boost`.
 pub struct FreqBoost;
@@ -45,7 +46,7 @@ impl Knob for FreqBoost {
                 host.source.msr(first, MISC_ENABLE).ok().map(|value| value & TURBO_DISABLED != 0)
             };
             if site.now.as_deref() == Some("1") && is_forbidden() == Some(true) {
-                site.refusal = Some("firmware forbids turbo (MSR 0x1a0 bit 38)".into());
+                site.refusal = Some(say!("firmware forbids turbo (MSR 0x1a0 bit 38)"));
             }
             return Ok(vec![site]);
         }
@@ -57,7 +58,7 @@ impl Knob for FreqBoost {
     fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
         let (off, _) = host.facts.freq.policies.is_boost_on.known().find(|(_, is_on)| !**is_on)?;
         let is_global_on = site.place == "machine" && site.now.as_deref() == Some("1");
-        (is_global_on && site.path.ends_with("/boost")).then(|| format!("off in policies {off}"))
+        (is_global_on && site.path.ends_with("/boost")).then(|| say!("off in policies {off}"))
     }
 }
 

@@ -11,6 +11,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// `freq.driver`.
 pub struct FreqDriver;
@@ -58,7 +59,7 @@ impl Knob for FreqDriver {
         let amd = || at("amd_pstate", words(&["active", "passive", "guided", "off"]));
         at("intel_pstate", intel).or_else(amd).map(|site| vec![site]).ok_or_else(|| {
             let path = format!("{ROOT}/{{intel,amd}}_pstate/status");
-            format!("{path}: neither is there; acpi-cpufreq and others have one mode (EPYC servers do not load amd-pstate by default)")
+            say!("{path}: neither is there; acpi-cpufreq and others have one mode (EPYC servers do not load amd-pstate by default)")
         })
     }
     fn encode(&self, _: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {

@@ -10,6 +10,7 @@
 use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
+use wakewatt_words::say;
 
 /// `freq.epp`.
 pub struct FreqEpp;
@@ -59,7 +60,7 @@ impl Knob for FreqEpp {
         if requested == read_back {
             Kept::Exactly
         } else if requested == "default" || (!is_word(requested) && is_word(read_back)) {
-            Kept::Legally(format!("the kernel calls it {read_back}"))
+            Kept::Legally(say!("the kernel calls it {read_back}"))
         } else {
             Kept::Not
         }

@@ -8,6 +8,7 @@
 use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::units::show_khz;
+use wakewatt_words::say;
 
 /// The widest step of a driver that rounds up.
 const STEP_KHZ: u64 = 100_000;
@@ -70,7 +71,7 @@ impl Knob for FreqLimit {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
             (Ok(asked), Ok(khz)) if khz < asked.saturating_add(STEP_KHZ) => {
-                Kept::Legally(format!("the kernel made it {}", show_khz(khz)))
+                Kept::Legally(say!("the kernel made it {}", show_khz(khz)))
             }
             _ => Kept::Not,
         }

@@ -8,6 +8,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// One of the two.
 pub struct FreqPerf {
@@ -56,7 +57,7 @@ impl Knob for FreqPerf {
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
-            (Ok(_), Ok(percent)) => Kept::Legally(format!("the kernel clamped it to {percent}")),
+            (Ok(_), Ok(percent)) => Kept::Legally(say!("the kernel clamped it to {percent}")),
             _ => Kept::Not,
         }
     }

@@ -11,6 +11,7 @@
 use super::per_policy;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
+use wakewatt_words::say;
 
 /// `freq.tunable`.
 pub struct FreqTunable;
@@ -80,7 +81,7 @@ impl Knob for FreqTunable {
             }
         }
         if sites.is_empty() {
-            return Err(format!(
+            return Err(say!(
                 "{}: no governor with tunables is in use (pstate drivers in active mode have none)",
                 root.path
             ));
@@ -95,7 +96,7 @@ impl Knob for FreqTunable {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
             (Ok(asked), Ok(now)) if asked >= MIN_SAMPLING_US && now > asked => {
-                Kept::Legally(format!("the kernel made it {read_back}"))
+                Kept::Legally(say!("the kernel made it {read_back}"))
             }
             _ => Kept::Not,
         }

@@ -7,6 +7,7 @@
 
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use wakewatt_words::say;
 
 /// `idle.haltpoll`.
 pub struct IdleHaltpoll;
@@ -56,7 +57,7 @@ impl Knob for IdleHaltpoll {
     }
     fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
         let governor = host.facts.idle.governor.get()?;
-        (governor != "haltpoll").then(|| format!("unused under the idle governor {governor}"))
+        (governor != "haltpoll").then(|| say!("unused under the idle governor {governor}"))
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::say;
 
 /// `idle.state`.
 pub struct IdleStateSwitch;
@@ -47,9 +48,7 @@ impl Knob for IdleStateSwitch {
             }
         }
         if sites.is_empty() {
-            return Err(format!(
-                "{ROOT}/cpu*/cpuidle: no idle states (no cpuidle driver, or a kernel older than 3.10)"
-            ));
+            return Err(say!("{ROOT}/cpu*/cpuidle: no idle states (no cpuidle driver, or a kernel older than 3.10)"));
         }
         Ok(sites)
     }

@@ -11,6 +11,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::irq::{is_managed, parse_interrupts};
 use wakewatt_core::folder::Folder;
+use wakewatt_words::say;
 
 /// `irq.affinity`.
 pub struct IrqAffinity;
@@ -49,25 +50,25 @@ impl Knob for IrqAffinity {
             // An interrupt without a handler has a folder and wakes nobody.
             let Some(line) = lines.iter().find(|l| l.number == Some(number) && !l.device.is_empty()) else { continue };
             let path = format!("{FOLDER}/{number}/smp_affinity_list");
-            let valid = Valid::Text(format!("CPUs such as 0-3,8, for {}", line.device));
+            let valid = Valid::Text(say!("CPUs such as 0-3,8, for {}", line.device));
             let place = format!("irq{number}");
             let Some(mut site) = super::one_file::find(host, ABOUT.id, place, CpuSet::new(), path, valid) else {
                 continue;
             };
             site.cpus = site.now.as_ref().and_then(|t| CpuSet::parse(t).ok()).unwrap_or_default();
             site.refusal = if number == 0 {
-                Some(format!("{}: the boot CPU's own", line.device))
+                Some(say!("{}: the boot CPU's own", line.device))
             } else {
-                is_managed(&line.device).then(|| format!("{}: spread by the kernel (managed)", line.device))
+                is_managed(&line.device).then(|| say!("{}: spread by the kernel (managed)", line.device))
             };
             sites.push(site);
         }
-        if sites.is_empty() { Err(format!("{FOLDER}: no interrupt of a device can be seen")) } else { Ok(sites) }
+        if sites.is_empty() { Err(say!("{FOLDER}: no interrupt of a device can be seen")) } else { Ok(sites) }
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         let cpus = CpuSet::parse(word).map_err(|why| format!("{}: {why}", site.name))?;
         if cpus.and(&host.online()).is_empty() {
-            return Err(format!("{}: {word:?} names no CPU that runs ({})", site.name, host.online()));
+            return Err(say!("{}: {word:?} names no CPU that runs ({})", site.name, host.online()));
         }
         Ok(cpus.to_string())
     }
@@ -75,7 +76,7 @@ impl Knob for IrqAffinity {
         match (CpuSet::parse(requested), CpuSet::parse(read_back)) {
             (Ok(asked), Ok(now)) if asked == now => Kept::Exactly,
             (Ok(asked), Ok(now)) if !now.is_empty() && now.minus(&asked).is_empty() => {
-                Kept::Legally(format!("only CPUs {now} of them run"))
+                Kept::Legally(say!("only CPUs {now} of them run"))
             }
             _ => Kept::Not,
         }

@@ -10,6 +10,7 @@
 use crate::knob::{About, Coded, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::msr::package_limit::{self, Codes, PackageLimit};
+use wakewatt_words::say;
 
 /// Some bits of a register.
 pub struct MsrBits {
@@ -126,13 +127,13 @@ impl Knob for MsrBits {
                 Ok(register) => register,
                 // No device, no right, no register: the other cores need not be woken to hear it again.
                 Err(e) if sites.is_empty() => {
-                    return Err(format!("{path}: {} (modprobe msr and root; a guest has none)", e.detail));
+                    return Err(say!("{path}: {} (modprobe msr and root; a guest has none)", e.detail));
                 }
                 Err(_) => continue,
             };
             sites.push(self.site(cpu, cpus, register, codes));
         }
-        if sites.is_empty() { Err(format!("{path}: the cores of this host are not known")) } else { Ok(sites) }
+        if sites.is_empty() { Err(say!("{path}: the cores of this host are not known")) } else { Ok(sites) }
     }
 }
 
@@ -158,7 +159,7 @@ impl MsrBits {
                 Some(codes) => Valid::Coded { names: names(codes), max: most },
                 None => Valid::Number { min: 0, max: most },
             },
-            refusal: is_locked.then(|| format!("firmware has locked MSR {:#x} until reset", self.address)),
+            refusal: is_locked.then(|| say!("firmware has locked MSR {:#x} until reset", self.address)),
             kind: None,
         }
     }

@@ -8,6 +8,7 @@
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
+use wakewatt_words::say;
 
 /// `net.coalescing`.
 pub struct NetCoalescing;
@@ -58,14 +59,14 @@ impl Knob for NetCoalescing {
                 });
             }
         }
-        if sites.is_empty() { Err(format!("{CLASS}: no interface tells of interrupt coalescing")) } else { Ok(sites) }
+        if sites.is_empty() { Err(say!("{CLASS}: no interface tells of interrupt coalescing")) } else { Ok(sites) }
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
             // A driver's step; a number far off was not taken.
             (Ok(asked), Ok(now)) if asked > 0 && now > 0 && now.abs_diff(asked) <= (asked / 8).max(2) => {
-                Kept::Legally(format!("the driver made it {now}"))
+                Kept::Legally(say!("the driver made it {now}"))
             }
             _ => Kept::Not,
         }
@@ -75,8 +76,7 @@ impl Knob for NetCoalescing {
         let side = field.split('-').next()?;
         let text = host.text(&format!("ethtool:{}/coalesce", site.place))?;
         let is_adaptive = text.lines().any(|line| line.trim() == format!("adaptive-{side} 1"));
-        (is_adaptive && !field.starts_with("adaptive"))
-            .then(|| format!("the driver changes it (adaptive-{side} is on)"))
+        (is_adaptive && !field.starts_with("adaptive")).then(|| say!("the driver changes it (adaptive-{side} is on)"))
     }
 }
 

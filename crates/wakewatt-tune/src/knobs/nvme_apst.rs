@@ -10,6 +10,7 @@ use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 use wakewatt_core::units::{parse_ns, show_ns};
+use wakewatt_words::say;
 
 /// `nvme.apst`.
 pub struct NvmeApst;
@@ -43,9 +44,7 @@ impl Knob for NvmeApst {
         };
         let sites: Vec<Site> = class.names().iter().filter_map(site).collect();
         if sites.is_empty() {
-            return Err(format!(
-                "{CLASS}/*/power/pm_qos_latency_tolerance_us: no NVMe disk with power states of its own"
-            ));
+            return Err(say!("{CLASS}/*/power/pm_qos_latency_tolerance_us: no NVMe disk with power states of its own"));
         }
         Ok(sites)
     }
@@ -55,8 +54,8 @@ impl Knob for NvmeApst {
             "off" => Ok("0".into()),
             time => match parse_ns(time).map(|ns| ns / 1000) {
                 Ok(us @ 1..=2_147_483_646) => Ok(us.to_string()),
-                Ok(_) => Err(format!("{}: {word:?} is not 1us to half an hour; off is a word", site.name)),
-                Err(why) => Err(format!("{}: {why}; or say any, auto or off", site.name)),
+                Ok(_) => Err(say!("{}: {word:?} is not 1us to half an hour; off is a word", site.name)),
+                Err(why) => Err(say!("{}: {why}; or say any, auto or off", site.name)),
             },
         }
     }

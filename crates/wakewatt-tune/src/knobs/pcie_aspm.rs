@@ -9,6 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::fact::parse;
+use wakewatt_words::say;
 
 /// `pcie.aspm`.
 pub struct PcieAspm;
@@ -44,7 +45,7 @@ impl Knob for PcieAspm {
             site.now = site.now.take().and_then(|text| parse::chosen(&text).ok());
             site.path = format!("choice:{FILE}");
             let is_off = host.facts.boot.cmdline.get().is_some_and(|line| line.value("pcie_aspm") == Some("off"));
-            site.refusal = is_off.then(|| "booted with pcie_aspm=off: the kernel keeps its hands off the links".into());
+            site.refusal = is_off.then(|| say!("booted with pcie_aspm=off: the kernel keeps its hands off the links"));
         }
         Ok(sites)
     }

@@ -3,6 +3,7 @@
 use crate::knob::{Host, Site, Valid, text};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
+use wakewatt_words::say;
 
 /// Where policies are.
 pub(super) const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
@@ -18,7 +19,7 @@ pub(super) fn sites(
     let root = Folder::list(host.source, ROOT);
     let policies = root.numbered("policy");
     if policies.is_empty() {
-        return Err(format!("{ROOT}: no policies, so no cpufreq driver (in a guest the hypervisor sets the clock)"));
+        return Err(say!("{ROOT}: no policies, so no cpufreq driver (in a guest the hypervisor sets the clock)"));
     }
     let mut sites = Vec::new();
     let online = host.online();
@@ -36,7 +37,7 @@ pub(super) fn sites(
             sites.push(Site::at(host.source, name, format!("policy{policy}"), cpus, path, valid(&folder.path)?));
         }
     }
-    if sites.is_empty() { Err(format!("{ROOT}/policy*: no {file} with this driver")) } else { Ok(sites) }
+    if sites.is_empty() { Err(say!("{ROOT}/policy*: no {file} with this driver")) } else { Ok(sites) }
 }
 
 /// The CPUs of a policy: its own word, else the CPU it is named after.
@@ -62,7 +63,7 @@ pub(super) fn word_list(host: &Host<'_>, folder: &str, file: &str) -> Result<Vec
 pub(super) fn number(host: &Host<'_>, folder: &str, file: &str) -> Result<u64, String> {
     let path = format!("{folder}/{file}");
     let text = text(host.source, &path).map_err(|e| format!("{path}: {e}"))?;
-    text.trim().parse().map_err(|_| format!("{path}: expected a number, found {text:?}"))
+    text.trim().parse().map_err(|_| say!("{path}: expected a number, found {text:?}"))
 }
 
 #[cfg(test)]

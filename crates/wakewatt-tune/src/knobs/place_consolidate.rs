@@ -12,6 +12,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::sink::partition;
+use wakewatt_words::say;
 
 /// `place.consolidate`.
 pub struct PlaceConsolidate;
@@ -42,13 +43,13 @@ fn stays(host: &Host<'_>, word: &str) -> Result<CpuSet, String> {
     if let Some(list) = word.strip_prefix("cpus:") {
         let cpus = CpuSet::parse(list)?;
         let strange = cpus.minus(&online);
-        return if strange.is_empty() { Ok(cpus) } else { Err(format!("CPUs {strange} do not run")) };
+        return if strange.is_empty() { Ok(cpus) } else { Err(say!("CPUs {strange} do not run")) };
     }
     if let Some(n) = word.strip_prefix("packages:") {
         return match n.parse::<usize>() {
             Ok(n) if (1..packages.len()).contains(&n) => Ok(packages.iter().take(n).flat_map(CpuSet::iter).collect()),
-            _ if packages.len() < 2 => Err("this host has one package; half takes half of its cores".into()),
-            _ => Err(format!("{n:?} is no number from 1 to {}", packages.len() - 1)),
+            _ if packages.len() < 2 => Err(say!("this host has one package; half takes half of its cores")),
+            _ => Err(say!("{n:?} is no number from 1 to {}", packages.len() - 1)),
         };
     }
     if word == "half" {
@@ -59,7 +60,7 @@ fn stays(host: &Host<'_>, word: &str) -> Result<CpuSet, String> {
         let n = cores.len().div_ceil(2);
         return Ok(cores.iter().take(n).flat_map(CpuSet::iter).collect());
     }
-    Err(format!("{word:?} is none of {WORDS}"))
+    Err(say!("{word:?} is none of {WORDS}"))
 }
 
 /// As the sink reads it: the parked CPUs, nothing, or what is wrong with them.
@@ -104,8 +105,8 @@ impl Knob for PlaceConsolidate {
         let stays = stays(host, word).map_err(|why| format!("{}: {why}", site.name))?;
         let parked = host.online().minus(&stays);
         match (stays.is_empty(), parked.is_empty()) {
-            (true, _) => Err(format!("{}: {word} leaves no CPU to work on", site.name)),
-            (_, true) => Err(format!("{}: {word} empties no CPU; say off to end it", site.name)),
+            (true, _) => Err(say!("{}: {word} leaves no CPU to work on", site.name)),
+            (_, true) => Err(say!("{}: {word} empties no CPU; say off to end it", site.name)),
             _ => Ok(parked.to_string()),
         }
     }
@@ -132,7 +133,7 @@ impl Knob for PlaceConsolidate {
     }
     fn effective(&self, host: &Host<'_>, _: &Site) -> Option<String> {
         let state = host.text(&format!("{ROOT}/{GROUP}/cpuset.cpus.partition"))?;
-        (state != "isolated").then(|| format!("the kernel calls the partition {state}"))
+        (state != "isolated").then(|| say!("the kernel calls the partition {state}"))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::power::Zone;
 use wakewatt_core::units::{parse_ns, show_ns, show_uw};
+use wakewatt_words::say;
 
 /// The limits, or the windows they are averaged over.
 pub struct PowerLimit {
@@ -66,8 +67,8 @@ fn parse_uw(text: &str) -> Result<u64, String> {
         "W" | "w" => 1e6,
         "mW" => 1e3,
         "kW" => 1e9,
-        "" => return Err(format!("{text:?} has no unit: write {text}W")),
-        _ => return Err(format!("{unit:?} is not a unit of power: use W or mW")),
+        "" => return Err(say!("{text:?} has no unit: write {text}W")),
+        _ => return Err(say!("{unit:?} is not a unit of power: use W or mW")),
     };
     match number.parse::<f64>() {
         Ok(value) if value.is_finite() && value * scale < 1e15 =>
@@ -75,7 +76,7 @@ fn parse_uw(text: &str) -> Result<u64, String> {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             Ok((value * scale).round() as u64)
         }
-        _ => Err(format!("{text:?} is not a power such as 150W")),
+        _ => Err(say!("{text:?} is not a power such as 150W")),
     }
 }
 
@@ -123,7 +124,7 @@ impl Knob for PowerLimit {
                 let label = zone.name.get().map_or(zone.id.as_str(), String::as_str);
                 let (min, max) = range(zone, word);
                 let range = if self.is_window() {
-                    format!("a time up to {}", show_ns(MAX_WINDOW_US * 1000))
+                    say!("a time up to {}", show_ns(MAX_WINDOW_US * 1000))
                 } else {
                     format!("{} to {}", show_uw(min), show_uw(max))
                 };
@@ -145,7 +146,7 @@ impl Knob for PowerLimit {
         if self.is_window() {
             let us = parse_ns(word).map_err(fail)? / 1000;
             let is_fit = (1..=MAX_WINDOW_US).contains(&us);
-            return if is_fit { Ok(us.to_string()) } else { Err(fail(format!("{word:?} is not 1us to 1h"))) };
+            return if is_fit { Ok(us.to_string()) } else { Err(fail(say!("{word:?} is not 1us to 1h"))) };
         }
         let uw = parse_uw(word.trim()).map_err(fail)?;
         let name = if site.name.ends_with(".long") { "long_term" } else { "short_term" };
@@ -154,7 +155,7 @@ impl Knob for PowerLimit {
         if (min..=max).contains(&uw) {
             Ok(uw.to_string())
         } else {
-            Err(fail(format!("{} is outside {} to {}", show_uw(uw), show_uw(min), show_uw(max))))
+            Err(fail(say!("{} is outside {} to {}", show_uw(uw), show_uw(min), show_uw(max))))
         }
     }
     fn decode(&self, _: &Site, text: &str) -> String {
@@ -170,7 +171,7 @@ impl Knob for PowerLimit {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
             (Ok(asked), Ok(now)) if now > 0 && now.abs_diff(asked) <= slack(asked) => {
-                Kept::Legally(format!("rounded by hardware to {now}"))
+                Kept::Legally(say!("rounded by hardware to {now}"))
             }
             _ => Kept::Not,
         }

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use wakewatt_core::facts::pm_qos::GLOBAL;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_words::say;
 
 /// A held limit; dropping it releases it.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl GlobalLimit {
         let bytes = limit.as_global_us().to_ne_bytes();
         match rustix::io::write(&fd, &bytes).map_err(error)? {
             4 => Ok(GlobalLimit { fd, requested: limit }),
-            n => Err(HoldError::Other(format!("only {n} of 4 bytes were taken"))),
+            n => Err(HoldError::Other(say!("only {n} of 4 bytes were taken"))),
         }
     }
 

@@ -9,6 +9,7 @@
 use super::uncore_domains;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
+use wakewatt_words::say;
 
 /// `uncore.elc`.
 pub struct UncoreElc;
@@ -54,7 +55,7 @@ impl Knob for UncoreElc {
             }
         }
         if sites.is_empty() {
-            return Err("intel_uncore_frequency: no elc_* files (Xeon 6 and later, kernels after 6.12)".into());
+            return Err(say!("intel_uncore_frequency: no elc_* files (Xeon 6 and later, kernels after 6.12)"));
         }
         Ok(sites)
     }
@@ -65,7 +66,7 @@ impl Knob for UncoreElc {
                 Kept::Legally(format!("rounded to {now}"))
             }
             (Ok(asked), Ok(now)) if asked > 100 && now == asked - asked % 100_000 => {
-                Kept::Legally("cut to a step of 100MHz".into())
+                Kept::Legally(say!("cut to a step of 100MHz"))
             }
             _ => Kept::Not,
         }

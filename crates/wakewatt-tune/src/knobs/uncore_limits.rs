@@ -10,6 +10,7 @@ use super::uncore_domains;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::units::show_khz;
+use wakewatt_words::say;
 
 /// One of the two.
 pub struct UncoreLimit {
@@ -66,7 +67,7 @@ impl Knob for UncoreLimit {
             Some(site.of_kind(domain.kind().word()))
         };
         let sites: Vec<Site> = uncore_domains::writable(host)?.into_iter().filter_map(site).collect();
-        if sites.is_empty() { Err("intel_uncore_frequency: its limits cannot be read".into()) } else { Ok(sites) }
+        if sites.is_empty() { Err(say!("intel_uncore_frequency: its limits cannot be read")) } else { Ok(sites) }
     }
     fn encode(&self, _: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         let text = encode(site, word)?;
@@ -74,7 +75,7 @@ impl Knob for UncoreLimit {
             Ok(khz) if khz % STEP_KHZ != 0 => {
                 let low = khz - khz % STEP_KHZ;
                 let steps = (show_khz(low), show_khz(low.saturating_add(STEP_KHZ)));
-                Err(format!("{}: steps are 100MHz: {} or {}", site.name, steps.0, steps.1))
+                Err(say!("{}: steps are 100MHz: {} or {}", site.name, steps.0, steps.1))
             }
             _ => Ok(text),
         }
@@ -83,7 +84,7 @@ impl Knob for UncoreLimit {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {
             _ if requested == read_back => Kept::Exactly,
             (Ok(asked), Ok(now)) if now == asked - asked % STEP_KHZ => {
-                Kept::Legally(format!("cut to a step of 100MHz: {}", show_khz(now)))
+                Kept::Legally(say!("cut to a step of 100MHz: {}", show_khz(now)))
             }
             _ => Kept::Not,
         }

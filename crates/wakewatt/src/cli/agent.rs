@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::units::{parse_bytes, parse_ns};
+use wakewatt_words::say;
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -94,7 +95,7 @@ pub enum Listen {
 fn parse_listen(text: &str) -> Result<Listen, String> {
     match text.strip_prefix("unix:") {
         Some(path) if path.starts_with('/') => Ok(Listen::Unix(path.into())),
-        Some(_) => Err("give the whole path, such as unix:/run/wakewatt/agent.sock".into()),
+        Some(_) => Err(say!("give the whole path, such as unix:/run/wakewatt/agent.sock")),
         None => {
             text.parse().map(Listen::Tcp).map_err(|_| "give ADDRESS:PORT, such as 127.0.0.1:9742, or unix:/PATH".into())
         }
@@ -133,14 +134,14 @@ fn parse_top(text: &str) -> Result<usize, String> {
 
 fn parse_interval(text: &str) -> Result<u64, String> {
     let ns = parse_ns(text)?;
-    if (1_000_000_000..=3_600_000_000_000).contains(&ns) { Ok(ns) } else { Err("give 1s to 60min".into()) }
+    if (1_000_000_000..=3_600_000_000_000).contains(&ns) { Ok(ns) } else { Err(say!("give 1s to 60min")) }
 }
 
 /// Below this a segment would hold less than a few moments.
 fn parse_limit(text: &str) -> Result<u64, String> {
     const LEAST: u64 = 1 << 20;
     let bytes = parse_bytes(text)?;
-    if bytes >= LEAST { Ok(bytes) } else { Err("give 1MiB or more".into()) }
+    if bytes >= LEAST { Ok(bytes) } else { Err(say!("give 1MiB or more")) }
 }
 
 /// Commands on a history.
@@ -192,11 +193,11 @@ pub struct QueryArgs {
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or_else(|| say!("give NAME=VALUE"))?;
     Ok((name.into(), value.into()))
 }
 
 fn parse_percentile(text: &str) -> Result<f64, String> {
     let percent: f64 = text.parse().map_err(|_| "give a number such as 99 or 99.9")?;
-    if percent > 0.0 && percent < 100.0 { Ok(percent) } else { Err("give more than 0 and less than 100".into()) }
+    if percent > 0.0 && percent < 100.0 { Ok(percent) } else { Err(say!("give more than 0 and less than 100")) }
 }

@@ -1,11 +1,13 @@
 //! The command line of `fleet collect` and `fleet tables`.
 
+use super::bmcs::BmcsArgs;
 use super::kubernetes::KubernetesArgs;
 use super::ssh::SshArgs;
 use clap::Args;
 use std::path::PathBuf;
 use wakewatt_carry::collect::What;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `fleet collect`.
 #[derive(Debug, Args)]
@@ -14,6 +16,8 @@ pub struct CollectArgs {
     pub ssh: SshArgs,
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,
+    #[command(flatten)]
+    pub bmcs: BmcsArgs,
     /// The folder for all files, made if it is not there
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub output: PathBuf,
@@ -36,7 +40,7 @@ pub struct CollectArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ns)]
     pub timeout: u64,
     /// Call nodes by numbers, in files and index, and keep no words of theirs; who is who goes to DIR.names.json, for you alone
-    #[arg(long)]
+    #[arg(long, conflicts_with = "bmc")]
     pub mask: bool,
     /// Go on with the collection in the folder: what is whole there is not asked for again
     #[arg(long)]
@@ -64,6 +68,6 @@ fn parse_run(text: &str) -> Result<What, String> {
     match text {
         "measure wakeup" => Ok(What::Wakeup),
         "doctor" | "doctor --quick --read-only" => Ok(What::Doctor),
-        _ => Err("give \"measure wakeup\" or doctor".into()),
+        _ => Err(say!("give \"measure wakeup\" or doctor")),
     }
 }

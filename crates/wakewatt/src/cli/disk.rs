@@ -4,6 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `measure disk`.
 #[derive(Debug, Args)]
@@ -61,16 +62,16 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let value: u64 = number.parse().map_err(|_| format!("\"{text}\" is not a size such as 4k, 1M or 2G"))?;
+    let value: u64 = number.parse().map_err(|_| say!("\"{text}\" is not a size such as 4k, 1M or 2G"))?;
     let shift = match unit.trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
         "" => 0,
         "k" => 10,
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        _ => return Err(format!("\"{unit}\" is not a unit of size: use k, M, G or T")),
+        _ => return Err(say!("\"{unit}\" is not a unit of size: use k, M, G or T")),
     };
-    value.checked_shl(shift).filter(|v| v >> shift == value).ok_or_else(|| format!("\"{text}\" is too much"))
+    value.checked_shl(shift).filter(|v| v >> shift == value).ok_or_else(|| say!("\"{text}\" is too much"))
 }
 
 #[cfg(test)]

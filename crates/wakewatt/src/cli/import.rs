@@ -12,6 +12,9 @@ pub struct ImportArgs {
     /// What other tools printed on one host: text, a pasted terminal, an archive, a folder
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
+    /// Of an archive or a folder of several hosts (must-gather), the one whose name holds this
+    #[arg(long, value_name = "NAME")]
+    pub from_host: Option<String>,
     /// Keep the host for inspect, explain, compare and doctor --host
     #[arg(short, long, value_name = "HOST")]
     pub output: Option<PathBuf>,

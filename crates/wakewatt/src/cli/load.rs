@@ -8,6 +8,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::Ask;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `load`.
 #[derive(Debug, Args)]
@@ -124,26 +125,24 @@ fn parse_level(text: &str) -> Result<Ask, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);
     if let Some(rate) = text.strip_suffix("/s") {
         let rate = number(rate).filter(|n| (0.01..=1e8).contains(n));
-        return rate.map(Ask::Rate).ok_or_else(|| format!("\"{text}\" is not a rate such as 800/s"));
+        return rate.map(Ask::Rate).ok_or_else(|| say!("\"{text}\" is not a rate such as 800/s"));
     }
     match number(text.strip_suffix('%').unwrap_or(text)) {
         Some(percent) if (0.01..=100.0).contains(&percent) => Ok(Ask::Share(percent / 100.0)),
-        Some(_) => {
-            Err(format!("\"{text}\": more than 100 % of what it can do cannot be done; give 0.01 to 100, or N/s"))
-        }
-        None => Err(format!("\"{text}\" is not a level: give percent (50), idle, or a rate (800/s)")),
+        Some(_) => Err(say!("\"{text}\": more than 100 % of what it can do cannot be done; give 0.01 to 100, or N/s")),
+        None => Err(say!("\"{text}\" is not a level: give percent (50), idle, or a rate (800/s)")),
     }
 }
 
 fn parse_interval(text: &str) -> Result<u64, String> {
     let ns = parse_ns(text)?;
     let is_in = (100_000_000..=3_600_000_000_000).contains(&ns);
-    if is_in { Ok(ns) } else { Err("give 100ms to 60min".into()) }
+    if is_in { Ok(ns) } else { Err(say!("give 100ms to 60min")) }
 }
 
 fn parse_service(text: &str) -> Result<u64, String> {
     let ns = parse_ns(text)?;
-    if (10_000..=10_000_000_000).contains(&ns) { Ok(ns) } else { Err("give 10us to 10s".into()) }
+    if (10_000..=10_000_000_000).contains(&ns) { Ok(ns) } else { Err(say!("give 10us to 10s")) }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{parse_bytes, parse_ns};
+use wakewatt_words::say;
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
@@ -294,5 +295,5 @@ pub struct PowerArgs {
 
 fn parse_interval(text: &str) -> Result<u64, String> {
     let ns = parse_ns(text)?;
-    if (10_000_000..=60_000_000_000).contains(&ns) { Ok(ns) } else { Err("give 10ms to 60s".into()) }
+    if (10_000_000..=60_000_000_000).contains(&ns) { Ok(ns) } else { Err(say!("give 10ms to 60s")) }
 }

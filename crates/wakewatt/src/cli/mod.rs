@@ -2,15 +2,18 @@
 
 pub mod agent;
 pub mod bios;
+pub mod bmcs;
 pub mod collect;
 pub mod disk;
 pub mod load;
 pub mod experiment;
 pub mod explain;
 pub mod fit;
+pub mod fitted;
 pub mod fleet;
 pub mod import;
 pub mod kubernetes;
+mod layout;
 pub mod measure;
 pub mod meter;
 pub mod moment;
@@ -32,12 +35,13 @@ pub use measure::{
 
 use crate::exit;
 use crate::output::Colour;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use wakewatt_core::compare::gate::Rule;
 use wakewatt_core::units::{parse_bytes, parse_ns};
 use wakewatt_lab::quiet;
-use wakewatt_words::Language;
+use wakewatt_words::{Language, say};
 
 /// Weighs wake-up latency against watts: finds what idle states, frequency and memory wiring cost on this machine.
 #[derive(Debug, Parser)]
@@ -60,6 +64,13 @@ pub struct Cli {
 
 fn language(text: &str) -> Result<Language, String> {
     Language::named(text).ok_or_else(|| "only en and zh".into())
+}
+
+impl Cli {
+    /// Help was asked for: the same, laid out for so many columns.
+    pub fn help(args: &[OsString], width: usize) -> Option<clap::Error> {
+        layout::laid_out(Cli::command(), width).try_get_matches_from(args).err()
+    }
 }
 
 /// The commands, main job first.
@@ -151,7 +162,7 @@ pub enum Command {
     Agent(agent::AgentArgs),
     /// Many nodes that do the same work: which of them pay more for it, and what is set otherwise there
     #[command(
-        before_help = "Example:\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'"
+        before_help = "Example:\n  wakewatt fleet collect --ssh hosts -o captures/   every node's settings in one folder\n  wakewatt fleet compare --files captures/                    which nodes are set otherwise\n  wakewatt fleet compare --prometheus http://prometheus:9090 --work 'sum by (instance) (rate(http_requests_total[$window]))'   which pay more for the same work\n  wakewatt fleet rollout --example > plan.toml                a change, stage by stage"
     )]
     Fleet(fleet::FleetArgs),
     /// Change settings as a plan: shown, journaled, read back, undone exactly
@@ -224,6 +235,9 @@ pub struct From {
     /// Read what other tools printed on one host (see import), or a support archive or its folder; nothing is measured
     #[arg(long = "from", value_name = "FILE", num_args = 1.., conflicts_with_all = ["host", "sysroot"])]
     pub texts: Vec<PathBuf>,
+    /// With --from: of an archive or a folder of several hosts, the one whose name holds this
+    #[arg(long, value_name = "NAME", requires = "texts")]
+    pub from_host: Option<String>,
 }
 
 /// Arguments of `inspect`.
@@ -443,7 +457,7 @@ fn parse_wait_ns(text: &str) -> Result<u64, String> {
     let least_ns = quiet::LOOK_NS * quiet::SPELL as u64;
     match parse_ns(text)? {
         ns if ns < least_ns => {
-            Err(format!("a quiet spell takes {} s, so give {0} s or more", least_ns / 1_000_000_000))
+            Err(say!("a quiet spell takes {n} s, so give {n} s or more", n = least_ns / 1_000_000_000))
         }
         ns => Ok(ns),
     }
@@ -534,6 +548,6 @@ fn parse_interval(text: &str) -> Result<u64, String> {
     if (100_000_000..=3_600_000_000_000).contains(&ns) {
         Ok(ns)
     } else {
-        Err("give 100ms to 60min; the kernel counts busy time in ticks of 10 ms".into())
+        Err(say!("give 100ms to 60min; the kernel counts busy time in ticks of 10 ms"))
     }
 }

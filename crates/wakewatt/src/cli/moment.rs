@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 const HINT: &str = "give \"2026-11-20 10:00\" (UTC), 2026-11-20T10:00:00+01:00, -2h, or now";
 
@@ -15,8 +16,8 @@ fn at(text: &str, now: SystemTime) -> Result<u64, String> {
         return ms(now);
     }
     if let Some(ago) = text.strip_prefix('-') {
-        let ago_ns = parse_ns(ago).map_err(|why| format!("{why}; {HINT}"))?;
-        return ms(now.checked_sub(Duration::from_nanos(ago_ns)).ok_or("too long ago")?);
+        let ago_ns = parse_ns(ago).map_err(|why| say!("{why}; {hint}", hint = HINT))?;
+        return ms(now.checked_sub(Duration::from_nanos(ago_ns)).ok_or_else(|| say!("too long ago"))?);
     }
     let (local, ahead_s) = offset(text)?;
     // The date alone is its midnight, hours and minutes are enough.
@@ -25,10 +26,10 @@ fn at(text: &str, now: SystemTime) -> Result<u64, String> {
         16 => format!("{local}:00"),
         _ => local.to_string(),
     };
-    let utc = humantime::parse_rfc3339_weak(&whole).map_err(|why| format!("{why}; {HINT}"))?;
+    let utc = humantime::parse_rfc3339_weak(&whole).map_err(|why| say!("{why}; {hint}", hint = HINT))?;
     let length = Duration::from_secs(ahead_s.unsigned_abs());
     let utc = if ahead_s < 0 { utc.checked_add(length) } else { utc.checked_sub(length) };
-    ms(utc.ok_or("too far away")?)
+    ms(utc.ok_or_else(|| say!("too far away"))?)
 }
 
 /// What stands before the offset, and its seconds east of Greenwich.
@@ -39,7 +40,7 @@ fn offset(text: &str) -> Result<(&str, i64), String> {
     let number = |digits: Option<&str>| digits.filter(|d| d.len() == 2)?.parse::<i64>().ok();
     let parts = (number(zone.get(1..3)), number(zone.get(4..)), zone.get(3..4));
     let (Some(hours @ 0..24), Some(minutes @ 0..60), Some(":")) = parts else {
-        return Err(format!("the offset {zone} is none; {HINT}"));
+        return Err(say!("the offset {zone} is none; {hint}", hint = HINT));
     };
     let seconds = hours * 3600 + minutes * 60;
     Ok((local, if zone.starts_with('-') { -seconds } else { seconds }))

@@ -6,6 +6,7 @@ use wakewatt_core::units::parse_ns;
 use wakewatt_models::kernel::Kernel;
 use wakewatt_models::replay::Change;
 use wakewatt_models::replay::slo::Objective;
+use wakewatt_words::say;
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -66,9 +67,9 @@ pub struct ReplayArgs {
 
 /// `40%`, `12.5 %`.
 fn share(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').ok_or_else(|| format!("`{text}`: write it as a percentage, 40%"))?;
-    let percent: f64 = number.trim().parse().map_err(|_| format!("`{text}` is no percentage"))?;
-    if (0.0..=100.0).contains(&percent) { Ok(percent / 100.0) } else { Err(format!("{text}: from 0% to 100%")) }
+    let number = text.trim().strip_suffix('%').ok_or_else(|| say!("`{text}`: write it as a percentage, 40%"))?;
+    let percent: f64 = number.trim().parse().map_err(|_| say!("`{text}` is no percentage"))?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent / 100.0) } else { Err(say!("{text}: from 0% to 100%")) }
 }
 
 fn kernel(text: &str) -> Result<Kernel, String> {

@@ -1,5 +1,6 @@
 //! The command line of `fleet rollout`.
 
+use super::bmcs::BmcsArgs;
 use super::kubernetes::KubernetesArgs;
 use super::ssh::SshArgs;
 use super::store::StoreArgs;
@@ -31,6 +32,8 @@ pub struct RolloutArgs {
     pub ssh: SshArgs,
     #[command(flatten)]
     pub kubernetes: KubernetesArgs,
+    #[command(flatten)]
+    pub bmcs: BmcsArgs,
     /// Where state and audit log are kept, and what refuses a second rollout; ~/.local/state/wakewatt/rollout when not given, with --kubernetes objects of the cluster
     #[arg(long, value_name = "DIR")]
     pub book: Option<PathBuf>,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::parse_ns;
+use wakewatt_words::say;
 
 /// Arguments of `load shop`.
 #[derive(Debug, Args)]
@@ -90,5 +91,5 @@ pub struct ShopArgs {
 
 fn parse_rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "give requests per second, such as 200".to_string())?;
-    if (0.01..=1e6).contains(&rate) { Ok(rate) } else { Err("give 0.01 to 1000000 requests per second".into()) }
+    if (0.01..=1e6).contains(&rate) { Ok(rate) } else { Err(say!("give 0.01 to 1000000 requests per second")) }
 }

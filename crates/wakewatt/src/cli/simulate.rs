@@ -2,6 +2,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use wakewatt_core::cost::PerKwh;
 use wakewatt_core::units::parse_ns;
 use wakewatt_sim::study::Sweep;
 
@@ -56,6 +57,12 @@ pub struct SimulateArgs {
     /// Also idle states, and the time series
     #[arg(long)]
     pub details: bool,
+    /// Also what the modelled watts would cost: 0.30/kWh, 0.30EUR/kWh. It stays modelled
+    #[arg(long, value_name = "AMOUNT/kWh", value_parser = str::parse::<PerKwh>, conflicts_with_all = ["json", "csv"])]
+    pub price: Option<PerKwh>,
+    /// And what they would emit: 350g/kWh
+    #[arg(long, value_name = "GRAMS/kWh", value_parser = PerKwh::emission, conflicts_with_all = ["json", "csv"])]
+    pub co2: Option<PerKwh>,
     /// One JSON document
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

@@ -48,6 +48,8 @@ pub fn texts(command: &clap::Command, found: &mut dyn FnMut(&str, &str)) {
     for argument in command.get_arguments() {
         let own = [argument.get_help(), argument.get_long_help()];
         own.into_iter().flatten().for_each(|text| found(&place, &text.to_string()));
+        let values = if argument.is_hide_possible_values_set() { Vec::new() } else { argument.get_possible_values() };
+        values.iter().filter_map(|value| value.get_help()).for_each(|text| found(&place, &text.to_string()));
         if let Some(heading) = argument.get_help_heading() {
             found(&place, heading);
         }
@@ -85,7 +87,8 @@ pub fn translated(mut command: clap::Command) -> clap::Command {
         }
         argument
     });
-    command.mut_subcommands(translated)
+    // Lines are broken by `fitted`, which knows how wide a character is.
+    command.term_width(0).mut_subcommands(translated)
 }
 
 #[cfg(test)]

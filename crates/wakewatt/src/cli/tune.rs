@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::{LatencyLimit, parse_ns};
 use wakewatt_tune::request::{Place, Request};
+use wakewatt_words::say;
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -156,7 +157,7 @@ pub struct ApplyArgs {
 
 fn note(text: &str) -> Result<String, String> {
     let is_good = !text.is_empty() && text.len() <= 200 && !text.chars().any(|c| c.is_control() || "[]".contains(c));
-    if is_good { Ok(text.into()) } else { Err("one line of at most 200 bytes, without brackets".into()) }
+    if is_good { Ok(text.into()) } else { Err(say!("one line of at most 200 bytes, without brackets")) }
 }
 
 /// Which transaction.

@@ -19,12 +19,18 @@ use wakewatt_core::visible;
 use wakewatt_tune::knob::{Host, Knob};
 use wakewatt_tune::knobs::KNOBS;
 use wakewatt_tune::reference;
+use wakewatt_words::{Language, say, told, within, word};
 
 /// So many suggestions for an unknown word.
 const SUGGESTIONS: usize = 4;
 
 /// Runs it.
 pub fn run(args: &ExplainArgs, colour: Colour) -> Result<Code> {
+    let language = if args.json { Language::English } else { wakewatt_words::wanted() };
+    within(language, || explained(args, colour))
+}
+
+fn explained(args: &ExplainArgs, colour: Colour) -> Result<Code> {
     let source = super::open(&args.from)?;
     let evidence = Evidence { facts: Snapshot::read(&*source, |_| true), ..Evidence::default() };
     let Some(word) = &args.term else {
@@ -56,10 +62,10 @@ fn unknown(word: &str, evidence: &Evidence) -> anyhow::Error {
     let near = most_like(word, all.iter().map(String::as_str), SUGGESTIONS);
     let word = visible::line(word);
     let help = match near.is_empty() {
-        true => "wakewatt explain --list shows every word".to_string(),
-        false => format!("did you mean {}?", near.join(", ")),
+        true => say!("wakewatt explain --list shows every word"),
+        false => say!("did you mean {near}?", near = near.join(", ")),
     };
-    Failure::error(Code::Usage, format!("no explanation of \"{word}\"; {help}"))
+    Failure::error(Code::Usage, say!("no explanation of \"{word}\"; {help}"))
 }
 
 /// A setting, by its id or by that of one of its sites (`idle.state.C6`).
@@ -98,7 +104,7 @@ fn knob(word: &str, source: &dyn Source) -> Option<Explanation> {
         name: about.id.into(),
         kind: Kind::Knob,
         family: None,
-        title: Some(about.title.into()),
+        title: Some(told(about.title).into()),
         text: reference::lines(about).join("\n"),
         here,
         cannot_tell,
@@ -117,19 +123,20 @@ fn text(explanation: &Explanation, style: Style) -> String {
     for paragraph in explanation.text.lines() {
         let _ = writeln!(out, "{}", wrap("  ", "  ", paragraph, width));
     }
-    let _ = writeln!(out, "\n{}", style.bold(&format!("On {}", visible::line(&explanation.origin))));
+    let _ = writeln!(out, "\n{}", style.bold(&say!("On {host}", host = visible::line(&explanation.origin))));
     for Here { what, says } in &explanation.here {
         let _ = writeln!(out, "{}", wrap(&format!("  {}: ", visible::line(what)), "    ", says, width));
     }
     for why in &explanation.cannot_tell {
-        let _ = writeln!(out, "{}", wrap("  cannot tell: ", "    ", why, width));
+        let _ = writeln!(out, "{}", wrap(word!("  cannot tell: "), "    ", why, width));
     }
     out.push('\n');
     if let Some(source) = &explanation.source {
-        let _ = writeln!(out, "{}", style.dim(&wrap("Source: ", "  ", source, width)));
+        let _ = writeln!(out, "{}", style.dim(&wrap(word!("Source: "), "  ", source, width)));
     }
     if !explanation.see_also.is_empty() {
-        let _ = writeln!(out, "{}", style.dim(&wrap("See also: ", "  ", &explanation.see_also.join(", "), width)));
+        let _ =
+            writeln!(out, "{}", style.dim(&wrap(word!("See also: "), "  ", &explanation.see_also.join(", "), width)));
     }
     out
 }

@@ -12,6 +12,7 @@ use anyhow::Result;
 use wakewatt_core::facts::{Snapshot, TOPICS, Topic};
 use wakewatt_core::package_states;
 use wakewatt_core::sheet::Sheet;
+use wakewatt_words::{Language, within};
 
 /// Read along for core and package states: what wakes nothing, and what a recording may be asked besides.
 const ALONG: &[&str] = &["topology", "qos", "boot"];
@@ -22,13 +23,15 @@ pub fn run(args: &InspectArgs, colour: Colour) -> Result<Code> {
     let is_wanted = |id: &str| args.topics.is_empty() || args.topics.iter().any(|t| t == id);
     let is_along =
         |id: &str| is_wanted("idle") && (ALONG.contains(&id) || (ALONG_RECORDED.contains(&id) && !source.is_live()));
+    let language = if args.json { Language::English } else { wakewatt_words::wanted() };
     let mut snapshot = Snapshot::read(&*source, |id| is_wanted(id) || (is_along(id) && !args.json));
-    let more = if is_wanted("idle") && !args.json { together(&snapshot) } else { Vec::new() };
+    let more = within(language, || if is_wanted("idle") && !args.json { together(&snapshot) } else { Vec::new() });
     snapshot.topics.retain(|id| is_wanted(id));
     if args.json {
         output::print(&json(&snapshot)?)?;
     } else {
-        output::print(&view::facts(&snapshot, &more, Style { is_on: colour.is_on() }, args.gaps))?;
+        let style = Style { is_on: colour.is_on() };
+        output::print(&within(language, || view::facts(&snapshot, &more, style, args.gaps)))?;
     }
     Ok(Code::Fine)
 }

@@ -74,7 +74,7 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
 /// The source the user named: this machine, a `.host` file, a tree, texts of other tools.
 pub fn open(from: &From) -> Result<Box<dyn Source>> {
     if !from.texts.is_empty() {
-        return Ok(Box::new(importing::read(&from.texts)?.facts.tree));
+        return Ok(Box::new(importing::read(&from.texts, from.from_host.as_deref())?.facts.tree));
     }
     match (&from.host, &from.sysroot) {
         (Some(file), _) => Ok(Box::new(recorded::open(file)?)),
@@ -95,6 +95,7 @@ pub fn open_path(path: &Path) -> Result<Box<dyn Source>> {
 fn write_page(outlet: &Outlet, report: &ModelledReport, title: &str) -> Result<()> {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     outlet.write(&report.to_html(title, &now).context("the HTML page")?)?;
-    output::remark(&format!("Report: {}", outlet.path().display()));
+    let path = outlet.path().display();
+    output::remark(&wakewatt_words::spoken(|| wakewatt_words::say!("Report: {path}")));
     Ok(())
 }

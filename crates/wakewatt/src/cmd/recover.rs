@@ -13,18 +13,19 @@ use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::Manner;
 use wakewatt_tune::sweep::SweepEnd;
 use wakewatt_tune::{forget, here, watch};
+use wakewatt_words::{say, spoken, word};
 
 pub fn run(args: &RecoverArgs) -> Result<Code> {
     // Anybody may ask, and looking leaves no trace.
     let (journals, unreadable) = Journal::all(&Disk, Path::new(STATE_DIR));
     if let (Some(error), false) = (unreadable.first(), rustix::process::geteuid().is_root()) {
-        return Err(Failure::error(Code::Refused, format!("{error}; journals are root's: use sudo")));
+        return Err(Failure::error(Code::Refused, spoken(|| say!("{error}; journals are root's: use sudo"))));
     }
     if let Some(id) = &args.forget {
         return give_up(id, args.force, journals, &unreadable);
     }
     if unreadable.is_empty() && journals.iter().all(|j| j.phase == Phase::Applied) {
-        output::print("Nothing to recover: no run left settings changed.\n")?;
+        output::print(spoken(|| word!("Nothing to recover: no run left settings changed.\n")))?;
         return Ok(Code::Fine);
     }
     let lock = lock();
@@ -32,14 +33,14 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
     swept.complaints.iter().for_each(|line| output::complain(line));
     let mut telling = Telling::default();
     if swept.lines.is_empty() && swept.end() == SweepEnd::Settled {
-        telling.line("Nothing to recover any more: it was undone meanwhile.");
+        telling.line(spoken(|| word!("Nothing to recover any more: it was undone meanwhile.")));
     }
     swept.lines.iter().for_each(|line| telling.line(line));
-    let (code, outcome) = match swept.end() {
-        SweepEnd::Settled => (Code::Fine, "all settings are put back"),
-        SweepEnd::JournalLeft => (Code::BadFile, "all settings are put back; a journal is left"),
-        SweepEnd::NotRestored => (Code::NotRestored, "not everything is put back"),
-    };
+    let (code, outcome) = spoken(|| match swept.end() {
+        SweepEnd::Settled => (Code::Fine, word!("all settings are put back")),
+        SweepEnd::JournalLeft => (Code::BadFile, word!("all settings are put back; a journal is left")),
+        SweepEnd::NotRestored => (Code::NotRestored, word!("not everything is put back")),
+    });
     Ok(telling.end(code, outcome))
 }
 
@@ -48,12 +49,12 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
 fn lock() -> Option<Lock> {
     let taken = match Lock::take_to_restore(Path::new(STATE_DIR)) {
         Err(busy @ LockError::Busy(_)) => {
-            output::remark(&format!("{busy} (waiting)"));
+            output::remark(&spoken(|| say!("{busy} (waiting)")));
             Lock::wait_to_restore(Path::new(STATE_DIR))
         }
         other => other,
     };
-    taken.map_err(|error| output::complain(&format!("{error}; settings are put back without it"))).ok()
+    taken.map_err(|error| output::complain(&spoken(|| say!("{error}; settings are put back without it")))).ok()
 }
 
 /// Gives a journal up: shows what that loses, and does it only when told so again.
@@ -71,16 +72,16 @@ fn give_up(id: &str, is_sure: bool, journals: Vec<Journal>, unreadable: &[Journa
     let lost = here::losses(journal)?;
     let mut telling = Telling::default();
     telling.line(&format!("{id}: {}", journal.purpose));
-    lost.iter().for_each(|line| telling.line(&format!("  stays so: {line}")));
+    lost.iter().for_each(|line| telling.line(&spoken(|| say!("  stays so: {line}"))));
     if lost.is_empty() {
-        telling.line("  everything it names is as before");
+        telling.line(spoken(|| word!("  everything it names is as before")));
     }
     if !is_sure {
         return Ok(not_yet(telling, id));
     }
     journal.finish(&Disk)?;
-    telling.line("  forgotten; nothing was written to the machine");
-    Ok(telling.end(Code::Fine, "the journal is forgotten"))
+    telling.line(spoken(|| word!("  forgotten; nothing was written to the machine")));
+    Ok(telling.end(Code::Fine, spoken(|| word!("the journal is forgotten"))))
 }
 
 /// The same for a file that cannot be read as a journal.
@@ -88,20 +89,21 @@ fn give_up_unread(id: &str, is_sure: bool, error: &JournalError) -> Result<Code>
     let _lock = lock_unless_busy()?;
     let mut telling = Telling::default();
     telling.line(&error.to_string());
-    telling.line("  nothing can be shown of it: what it names may still be changed, and stays so");
+    telling.line(spoken(|| word!("  nothing can be shown of it: what it names may still be changed, and stays so")));
     if !is_sure {
         return Ok(not_yet(telling, id));
     }
     forget::remove(&Disk, error)
         .map_err(|e| Failure::error(Code::BadFile, format!("{}: {e}", error.file().display())))?;
-    telling.line("  forgotten; nothing was written to the machine");
-    Ok(telling.end(Code::Fine, "the journal is forgotten"))
+    telling.line(spoken(|| word!("  forgotten; nothing was written to the machine")));
+    Ok(telling.end(Code::Fine, spoken(|| word!("the journal is forgotten"))))
 }
 
 fn not_yet(mut telling: Telling, id: &str) -> Code {
-    telling
-        .line(&format!("Nothing is forgotten yet. To give this up for good: wakewatt recover --forget {id} --force"));
-    telling.end(Code::Refused, "nothing is forgotten")
+    telling.line(&spoken(|| {
+        say!("Nothing is forgotten yet. To give this up for good: wakewatt recover --forget {id} --force")
+    }));
+    telling.end(Code::Refused, spoken(|| word!("nothing is forgotten")))
 }
 
 /// None where there can be no lock.

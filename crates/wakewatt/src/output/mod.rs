@@ -62,17 +62,17 @@ pub fn remark(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", guard::text(text));
 }
 
-/// What the parser of the command line says, which may quote it.
-pub fn usage(error: &clap::Error) -> Result<()> {
+/// What the parser of the command line says, which may quote it; `fit` has the last word on how.
+pub fn usage(error: &clap::Error, fit: impl Fn(&str) -> String) -> Result<()> {
     let text = error.render();
     let is_free = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     if !error.use_stderr() {
         allow_colour(Colour::Auto.is_on());
-        return print(&if Colour::Auto.is_on() { text.ansi().to_string() } else { text.to_string() });
+        return print(&fit(&if Colour::Auto.is_on() { text.ansi().to_string() } else { text.to_string() }));
     }
     let text = match is_free && std::io::stderr().is_terminal() {
-        true => guard::coloured(&text.ansi().to_string()).into_owned(),
-        false => visible::text(&text.to_string()).into_owned(),
+        true => guard::coloured(&fit(&text.ansi().to_string())).into_owned(),
+        false => visible::text(&fit(&text.to_string())).into_owned(),
     };
     pass_on_error(text.as_bytes());
     Ok(())

@@ -1,11 +1,12 @@
 //! What a reader must know at once of the hour in which it was measured: one line, under the verdict.
 
-use super::words::{ns, percent};
+use super::words::{clauses, ended, ns, percent};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::grade::{Grade, Graded};
 use wakewatt_core::samples::taken::Taken;
+use wakewatt_words::{say, word};
 
 /// The line; none where every run is graded clean.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {
@@ -13,28 +14,28 @@ pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<Strin
     let reasons: Vec<String> = graded.iter().filter(|g| g.grade != Grade::Clean).map(Graded::reasons).collect();
     let busy = match graded.iter().map(|g| g.grade).max().unwrap_or_default() {
         Grade::Clean => None,
-        Grade::Loaded => Some(format!("An effect of that hour: {}", reasons.join("; "))),
-        Grade::Refused => Some(format!("No size is told: {}", reasons.join("; "))),
+        Grade::Loaded => Some(say!("An effect of that hour: {}", clauses(&reasons))),
+        Grade::Refused => Some(say!("No size is told: {}", clauses(&reasons))),
     };
     let waited = evidence.quiet_wait.filter(|wait| wait.end == WaitEnd::GaveUp).map(|wait| self::waited(&wait));
     let what = match (busy, waited) {
         (None, None) => return None,
         (Some(busy), None) => busy,
         (None, Some(waited)) => waited,
-        (Some(busy), Some(waited)) => format!("{busy}. {waited}"),
+        (Some(busy), Some(waited)) => format!("{} {waited}", ended(&busy)),
     };
     let advice = match evidence.quiet_wait {
         // An experiment over settings has no such option.
-        None if evidence.samples.conclusions.is_some() => "Repeat it when the machine is quiet.",
-        Some(_) => "Repeat it at a quieter hour.",
-        None => "Repeat it when it is quiet: wakewatt doctor --wait-quiet 10min waits for that.",
+        None if evidence.samples.conclusions.is_some() => word!("Repeat it when the machine is quiet."),
+        Some(_) => word!("Repeat it at a quieter hour."),
+        None => word!("Repeat it when it is quiet: wakewatt doctor --wait-quiet 10min waits for that."),
     };
-    Some(format!("{what}. {advice}"))
+    Some(format!("{} {advice}", ended(&what)))
 }
 
 fn waited(wait: &QuietWait) -> String {
-    let last = wait.last.map_or(String::new(), |taken| format!(", in the last one {}", of(&taken)));
-    format!(
+    let last = wait.last.map_or(String::new(), |taken| say!(", in the last one {}", of(&taken)));
+    say!(
         "No quiet spell came in {}: {} of {} looks were quiet{last}",
         ns(wait.waited_ns as f64),
         wait.n_quiet,
@@ -44,7 +45,7 @@ fn waited(wait: &QuietWait) -> String {
 
 /// What a look saw, for whoever waits.
 pub fn of(taken: &Taken) -> String {
-    format!(
+    say!(
         "the hypervisor took {} of the CPUs' time, other processes {}",
         percent(taken.steal_ratio),
         percent(taken.foreign_ratio.unwrap_or(0.0))

@@ -5,6 +5,7 @@
 //! `max_latency=2us`), nor what stands inside a tag.
 
 use std::fmt::Write as _;
+use wakewatt_words::word;
 
 /// How a part begins (see `parts.html`), up to its heading.
 const PART: &str = "<details class=\"part\"><summary><h2>";
@@ -35,7 +36,11 @@ fn contents(html: &str) -> String {
     if n < LEAST_PARTS {
         return out;
     }
-    out.replacen("<main>", &format!("<nav class=\"contents\" aria-label=\"Contents\"><ol>{list}</ol></nav>\n<main>"), 1)
+    out.replacen(
+        "<main>",
+        &format!("<nav class=\"contents\" aria-label=\"{}\"><ol>{list}</ol></nav>\n<main>", word!("Contents")),
+        1,
+    )
 }
 
 /// `31.4us` and `34 us` in running text become `31.4µs` and `34 µs`.

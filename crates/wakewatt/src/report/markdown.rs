@@ -4,6 +4,7 @@ use super::table::Table;
 use super::view;
 use super::{Report, words};
 use wakewatt_core::visible;
+use wakewatt_words::{say, told, word};
 
 pub fn render(report: &Report) -> String {
     let r = view::of(report);
@@ -16,34 +17,34 @@ pub fn render(report: &Report) -> String {
         out += &format!("> **{}**\n\n", safe(warning));
     }
     for h in &r.headlines {
-        out += &format!("- {}: **{}** ({}; {})\n", safe(&h.name), h.value, safe(&h.note), h.label);
+        out += &format!("- {}: **{}** ({}; {})\n", safe(&h.name), h.value, safe(&h.note), told(h.label));
     }
     if let Some(run) = &r.experiment {
-        out += &format!("\n## Effects\n\n{}", table(&run.effects));
+        out += &say!("\n## Effects\n\n{}", table(&run.effects));
     }
     if !r.idle_tables.is_empty() {
-        out += "\n## Idle states, claimed and measured\n\n";
+        out += word!("\n## Idle states, claimed and measured\n\n");
         r.idle_tables.iter().for_each(|t| out += &table(t));
     }
     sections(&mut out, &r, true);
-    out += "\n## Findings\n\n";
+    out += word!("\n## Findings\n\n");
     if r.findings.is_empty() {
-        out += "No rule found anything to report.\n";
+        out += word!("No rule found anything to report.\n");
     }
     for (i, f) in r.findings.iter().enumerate() {
-        out += &format!(
+        out += &say!(
             "{}. **{}** ({}, confidence {}, {})\n",
             i + 1,
             safe(&f.title),
-            f.weight,
-            f.confidence,
+            told(f.weight),
+            told(f.confidence),
             safe(&f.id)
         );
-        out += &format!("   - Cost ({}): {}\n", f.cost_label, safe(&f.cost));
+        out += &say!("   - Cost ({}): {}\n", told(f.cost_label), safe(&f.cost));
         for (says, path) in &f.evidence {
-            out += &format!("   - Evidence: {} ({})\n", safe(says), safe(path));
+            out += &say!("   - Evidence: {} ({})\n", safe(says), safe(path));
         }
-        out += &format!(
+        out += &say!(
             "   - Remedy: {}\n   - Price: {}\n   - Verify: {}\n",
             safe(&f.remedy),
             safe(&f.price),
@@ -58,33 +59,33 @@ pub fn render(report: &Report) -> String {
         out += &format!("\n{}\n\n", safe(how));
     }
     for x in &r.cannot_tell {
-        let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {}", safe(t)));
-        out += &format!("- Cannot tell: {} {}{hint} ({})\n", safe(&x.question), safe(&x.because), safe(&x.id));
+        let hint = x.try_this.as_deref().map_or(String::new(), |t| say!("; to find out: {}", safe(t)));
+        out += &say!("- Cannot tell: {} {}{hint} ({})\n", safe(&x.question), safe(&x.because), safe(&x.id));
     }
     if !r.no.is_empty() {
         let ids: Vec<String> = r.no.iter().map(|x| safe(&x.id)).collect();
-        out += &format!("- Answered no: {}\n", ids.join(", "));
+        out += &say!("- Answered no: {}\n", words::listed(&ids));
     }
     sections(&mut out, &r, false);
     if let Some(run) = &r.experiment {
-        out += &format!(
+        out += &say!(
             "\n## What was changed\n\nPut back: {}\n\n{}",
-            if run.is_restored { "yes" } else { "**NO**" },
+            if run.is_restored { word!("yes") } else { word!("**NO**") },
             table(&run.changed)
         );
     }
-    out += "\n## Not looked at\n\n";
+    out += word!("\n## Not looked at\n\n");
     out += &r.not_seen.iter().map(|line| format!("- {}\n", safe(line))).collect::<String>();
-    out += "\n## Method\n\n";
+    out += word!("\n## Method\n\n");
     out += &r.method.iter().map(|(head, text)| format!("- {}: {}\n", safe(head), safe(text))).collect::<String>();
-    out += "\n## Raw numbers\n\n";
+    out += word!("\n## Raw numbers\n\n");
     if let Some(run) = &r.experiment {
         out += &(table(&run.pooled) + &table(&run.blocks));
     }
     if !r.as_found.rows.is_empty() {
         out += &table(&r.as_found);
     }
-    out + &format!("wakewatt {}, {}\n", safe(&r.version), safe(&r.generated_at))
+    out + &say!("wakewatt {}, {}\n", safe(&r.version), safe(&r.generated_at))
 }
 
 /// The numbers behind a figure beyond this many rows are in the page and in CSV; a ticket is read by people.
@@ -99,8 +100,7 @@ fn sections(out: &mut String, r: &view::View, is_result: bool) {
             if t.rows.len() <= MOST_ROWS {
                 *out += &table(t);
             } else {
-                *out +=
-                    &format!("{}: {} rows, in the page.\n\n", safe(&words::sentence_case(&t.caption)), t.rows.len());
+                *out += &say!("{}: {} rows, in the page.\n\n", safe(&words::sentence_case(&t.caption)), t.rows.len());
             }
         }
         *out += &s.remarks.iter().map(|line| format!("- {}\n", safe(line))).collect::<String>();

@@ -12,7 +12,9 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::rules::{Answer, Ruling, judge};
+use wakewatt_core::samples::study::Study;
 use wakewatt_core::sheet::Sheet;
+use wakewatt_words::{Language, say, within, word};
 
 pub mod charts;
 mod data;
@@ -27,6 +29,7 @@ pub mod markdown;
 #[cfg(feature = "agent")]
 pub(crate) mod node;
 pub mod modelled;
+mod named;
 pub mod replay;
 pub(crate) mod replication;
 pub mod rollout;
@@ -48,8 +51,41 @@ pub(crate) use words::value as value_words;
 /// The heading of a report on this host: its processor and how many CPUs are online.
 pub fn title(facts: &Snapshot) -> String {
     let n = facts.cpus.online.get().map_or(0, CpuSet::len);
-    let cpu = facts.topology.processor().map_or("unknown processor".to_string(), ToString::to_string);
-    format!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+    let cpu = facts.topology.processor().map_or(word!("unknown processor").to_string(), ToString::to_string);
+    say!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" })
+}
+
+/// Words of the report that stand in templates and constants, or that decide something as well and are translated where shown.
+pub(crate) fn spoken_tables() -> Vec<(&'static str, &'static str)> {
+    const LABELS: [&str; 23] = [
+        "measured",
+        "modelled",
+        "claimed",
+        "unavailable",
+        "present but dead",
+        "counter",
+        "problem",
+        "risk",
+        "note",
+        "high",
+        "medium",
+        "low",
+        "look",
+        "apply",
+        "undo",
+        "min",
+        "mean",
+        "max",
+        "absent",
+        "denied",
+        "malformed",
+        "unreadable",
+        "not recorded",
+    ];
+    let words = LABELS.iter().chain(words::COUNTED).map(|word| ("words of the report", *word));
+    let words = words.chain(view::fitted::LEVEL_HEADS.iter().map(|head| ("heads of tables", *head)));
+    let words = words.chain(named::NAMES.iter().map(|name| ("names in run files", *name)));
+    words.chain(template::spoken().into_iter().map(|text| ("templates of the report", text))).collect()
 }
 
 /// Everything a report is made of. It knows no clock: the time of writing is passed in.
@@ -110,24 +146,40 @@ impl Report {
         self.spoken(|report| text::render(report, style))
     }
 
-    /// Renders in the language of the person at it: rules are asked once more, since an answer is made of words. What findings
-    /// rest on is data and stays, with the places that an import has cited.
+    /// Renders in the language of the person at it.
     fn spoken<T>(&self, render: impl FnOnce(&Report) -> T) -> T {
         if wakewatt_words::wanted() == wakewatt_words::language() {
             return render(self);
         }
-        wakewatt_words::spoken(|| {
-            let mut report = self.clone();
-            let mut again = judge(&self.evidence);
-            for ruling in &mut report.rulings {
-                let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
-                let old = std::mem::replace(ruling, again.swap_remove(at));
-                if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
-                    new.evidence = old.evidence;
-                }
+        wakewatt_words::spoken(|| render(&self.translated()))
+    }
+
+    /// The same in the language in force: rules are asked once more, since an answer is made of words. What findings rest on is
+    /// data and stays, with the places that an import has cited.
+    fn translated(&self) -> Report {
+        let mut report = self.clone();
+        named::translate(&mut report.evidence);
+        let facts = &report.evidence.facts;
+        if report.title == within(Language::English, || title(facts)) {
+            report.title = title(facts);
+        }
+        report.host_sheets = facts.sheets();
+        let mut again = judge(&report.evidence);
+        for ruling in &mut report.rulings {
+            let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
+            let old = std::mem::replace(ruling, again.swap_remove(at));
+            if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
+                new.evidence = old.evidence;
             }
-            report.host_sheets = report.evidence.facts.sheets();
-            render(&report)
-        })
+        }
+        let samples = &mut report.evidence.samples;
+        if let (Some(conclusions), Some(run)) = (&mut samples.conclusions, &samples.experiment) {
+            let study = Study { conclusions: conclusions.clone(), run: run.clone(), loads: Vec::new() };
+            conclusions.sentences = study_sentences::of(&study);
+        }
+        report
     }
 }
+
+#[cfg(test)]
+mod chinese;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use wakewatt_sim::fit::Fit;
 use wakewatt_sim::server::Server;
 use wakewatt_sim::study::Study;
+use wakewatt_words::{say, spoken, word};
 
 /// The page, apart from where it came from.
 #[derive(Debug, Serialize)]
@@ -26,28 +27,32 @@ pub struct ModelledReport {
 impl ModelledReport {
     /// Of a simulation.
     pub fn of_study(server: &Server, study: &Study) -> ModelledReport {
-        let n = study.points.first().map_or(0, |p| p.outcome.n_replications);
-        let mut then = vec![match n {
-            0 | 1 => "One replication: the numbers have no intervals.".to_string(),
-            n => format!(
-                "Intervals are of 95 %, from {n} replications: how well the model's number is known, not how well the model fits a machine."
-            ),
-        }];
-        if !study.about.is_empty() {
-            then.push(format!("Assumed: {}", study.about.split_whitespace().collect::<Vec<_>>().join(" ")));
-        }
-        let sentence = simulated::sentence(study);
-        let sections = simulated::sections(server, study);
-        ModelledReport::made("A server simulated", &sentence, &then, sections)
+        spoken(|| {
+            let n = study.points.first().map_or(0, |p| p.outcome.n_replications);
+            let mut then = vec![match n {
+                0 | 1 => word!("One replication: the numbers have no intervals.").to_string(),
+                n => say!(
+                    "Intervals are of 95 %, from {n} replications: how well the model's number is known, not how well the model fits a machine."
+                ),
+            }];
+            if !study.about.is_empty() {
+                then.push(say!("Assumed: {}", study.about.split_whitespace().collect::<Vec<_>>().join(" ")));
+            }
+            let sentence = simulated::sentence(study);
+            let sections = simulated::sections(server, study);
+            ModelledReport::made(word!("A server simulated"), &sentence, &then, sections)
+        })
     }
 
     /// Of fits and what they foretell.
     pub fn of_fits(fits: &[Fit]) -> ModelledReport {
-        let then = vec![
-            "What was measured under a predicted setting took no part in the fit. Errors are parts of what was measured.".to_string(),
+        spoken(|| {
+            let then = vec![
+            word!("What was measured under a predicted setting took no part in the fit. Errors are parts of what was measured.").to_string(),
         ];
-        let sections = fits.iter().enumerate().flat_map(|(i, fit)| fitted::sections(fit, i)).collect();
-        ModelledReport::made("A model of this machine", &fitted::sentence(fits), &then, sections)
+            let sections = fits.iter().enumerate().flat_map(|(i, fit)| fitted::sections(fit, i)).collect();
+            ModelledReport::made(word!("A model of this machine"), &fitted::sentence(fits), &then, sections)
+        })
     }
 
     fn made(kind: &'static str, sentence: &str, then: &[String], sections: Vec<Section>) -> ModelledReport {
@@ -57,16 +62,18 @@ impl ModelledReport {
 
     /// The self-contained page.
     pub fn to_html(&self, title: &str, generated_at: &str) -> anyhow::Result<String> {
-        let env = template::environment()?;
-        let page = env.get_template("modelled_page.html").context("report template modelled_page.html")?;
-        page.render(context! {
-            r => self,
-            title => clean(title),
-            generated_at => generated_at,
-            version => env!("CARGO_PKG_VERSION"),
+        wakewatt_words::spoken(|| {
+            let env = template::environment()?;
+            let page = env.get_template("modelled_page.html").context("report template modelled_page.html")?;
+            page.render(context! {
+                r => self,
+                title => clean(title),
+                generated_at => generated_at,
+                version => env!("CARGO_PKG_VERSION"),
+            })
+            .context("filling the page of a model")
+            .map(|html| finish(&html))
         })
-        .context("filling the page of a model")
-        .map(|html| finish(&html))
     }
 }
 

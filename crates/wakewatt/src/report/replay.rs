@@ -14,6 +14,7 @@ use wakewatt_core::samples::replayed::Replayed;
 use wakewatt_models::replay::slo::Slo;
 use wakewatt_models::replay::sweep::Sweep;
 use wakewatt_models::replay::{Upgrade, words};
+use wakewatt_words::{say, word};
 
 /// What is shown.
 #[derive(Debug)]
@@ -42,16 +43,18 @@ struct Page {
 impl ReplayReport<'_> {
     /// The self-contained page.
     pub fn to_html(&self) -> anyhow::Result<String> {
-        let env = template::environment()?;
-        let page = env.get_template("replay_page.html").context("report template replay_page.html")?;
-        page.render(context! {
-            r => self.page(),
-            title => clean(&self.title),
-            generated_at => self.generated_at,
-            version => env!("CARGO_PKG_VERSION"),
+        wakewatt_words::spoken(|| {
+            let env = template::environment()?;
+            let page = env.get_template("replay_page.html").context("report template replay_page.html")?;
+            page.render(context! {
+                r => self.page(),
+                title => clean(&self.title),
+                generated_at => self.generated_at,
+                version => env!("CARGO_PKG_VERSION"),
+            })
+            .context("filling the replay template")
+            .map(|html| finish(&html))
         })
-        .context("filling the replay template")
-        .map(|html| finish(&html))
     }
 
     fn page(&self) -> Page {
@@ -59,14 +62,16 @@ impl ReplayReport<'_> {
         let answer = match (self.slo, self.upgrade) {
             (Some(slo), _) => slo.answer.clone(),
             (_, Some(upgrade)) => upgrade.judgement.clone(),
-            (None, None) if r.setting.is_empty() => "Recorded idle time, and every latency limit for it".to_string(),
-            (None, None) => format!("With {}: {}.", sections::setting(r), words::change(&r.recorded, &r.predicted)),
+            (None, None) if r.setting.is_empty() => {
+                word!("Recorded idle time, and every latency limit for it").to_string()
+            }
+            (None, None) => say!("With {}: {}.", sections::setting(r), words::change(&r.recorded, &r.predicted)),
         };
         let (sentence, then) = match r.is_trusted {
             Some(true) => (answer, vec![r.trust.clone()]),
             _ => (r.trust.clone(), vec![answer]),
         };
-        let command = self.slo.and_then(|slo| slo.command.clone()).map(|line| format!("To plan it: {line}"));
+        let command = self.slo.and_then(|slo| slo.command.clone()).map(|line| say!("To plan it: {line}"));
         let mut all: Vec<Section> = self.slo.map(sections::slo).into_iter().collect();
         all.extend(self.upgrade.map(sections::upgrade));
         // What the figures of all sections rest on is said once, with the first figures.

@@ -9,6 +9,7 @@ use anyhow::Context;
 use minijinja::context;
 use serde::Serialize;
 use wakewatt_fleet::rollout::state::{Is, Rollout};
+use wakewatt_words::{say, spoken};
 
 /// The page, apart from when it was made.
 #[derive(Debug, Serialize)]
@@ -22,23 +23,27 @@ pub struct RolloutReport {
 impl RolloutReport {
     /// Of a document; `is` says a node's state in words.
     pub fn of(r: &Rollout, courses: &[Course], remarks: Vec<String>, is: &dyn Fn(Is) -> &'static str) -> RolloutReport {
-        let mut then: Vec<String> = r.why.iter().map(|why| clean(&format!("Why: {why}."))).collect();
-        then.push(clean(&format!("{}, begun by {}, over {}.", r.id, r.by, r.carrier)));
-        let sections = sections(r, courses, remarks, is);
-        RolloutReport { title: clean(&r.name), sentence: clean(&r.sentence()), then, sections }
+        spoken(|| {
+            let mut then: Vec<String> = r.why.iter().map(|why| clean(&say!("Why: {why}."))).collect();
+            then.push(clean(&say!("{}, begun by {}, over {}.", r.id, r.by, r.carrier)));
+            let sections = sections(r, courses, remarks, is);
+            RolloutReport { title: clean(&r.name), sentence: clean(&r.sentence()), then, sections }
+        })
     }
 
     /// The self-contained page.
     pub fn to_html(&self, generated_at: &str) -> anyhow::Result<String> {
-        let env = template::environment()?;
-        let page = env.get_template("rollout_page.html").context("report template rollout_page.html")?;
-        page.render(context! {
-            r => self,
-            title => self.title,
-            generated_at => generated_at,
-            version => env!("CARGO_PKG_VERSION"),
+        wakewatt_words::spoken(|| {
+            let env = template::environment()?;
+            let page = env.get_template("rollout_page.html").context("report template rollout_page.html")?;
+            page.render(context! {
+                r => self,
+                title => self.title,
+                generated_at => generated_at,
+                version => env!("CARGO_PKG_VERSION"),
+            })
+            .context("filling the page of a rollout")
         })
-        .context("filling the page of a rollout")
     }
 }
 

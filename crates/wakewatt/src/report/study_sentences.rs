@@ -4,10 +4,12 @@
 //! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
 //! and between two looks nothing at all.
 
+use super::words::{ended, listed};
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Better, Effect, Metric, Unit, Verdict};
 use wakewatt_core::samples::study::{Comparison, Study};
 use wakewatt_core::units::three_digits;
+use wakewatt_words::{say, word};
 
 /// Secondary metrics of which something is shown, named in a sentence at most.
 const N_NAMED: usize = 2;
@@ -16,7 +18,7 @@ const N_NAMED: usize = 2;
 fn at_any_time(comparison: &Comparison) -> String {
     comparison.any_time.map_or(String::new(), |found| {
         let (low, high) = (1.0 / found.ratio_high, 1.0 / found.ratio_low);
-        format!(
+        say!(
             "({}\u{2013}{}, which holds at 95 % whenever a run ends and covers {}) ",
             three_digits(low),
             three_digits(high),
@@ -39,8 +41,8 @@ fn sentence(study: &Study, arm: &str) -> String {
     let Some(comparison) = find(primary) else {
         let has_any = study.run.blocks.iter().any(|b| b.values.first().copied().flatten().is_some());
         return match has_any {
-            true => format!("{arm}: too few blocks counted to compare it with {baseline}."),
-            false => format!(
+            true => say!("{arm}: too few blocks counted to compare it with {baseline}."),
+            false => say!(
                 "{arm}: not compared with {baseline}, because no block has a value of the primary metric ({}); a percentile needs ten samples beyond it, so measure longer.",
                 primary.title
             ),
@@ -48,22 +50,22 @@ fn sentence(study: &Study, arm: &str) -> String {
     };
     if !study.conclusions.is_final {
         let effect = &comparison.effect;
-        return format!(
+        return say!(
             "{arm}: no verdict, because the run ended between two looks; so far {} is {} times that of {baseline} {}after {} ({} go on with it: wakewatt experiment resume).",
             primary.title,
             three_digits(effect.inverted().ratio),
             at_any_time(comparison),
             blocks(effect.n_pairs),
-            if study.run.ended.how == How::Interrupted { "interrupted;" } else { "it failed;" },
+            if study.run.ended.how == How::Interrupted { word!("interrupted;") } else { word!("it failed;") },
         );
     }
     if !study.run.is_sized() {
         let what = match comparison.effect.verdict {
-            Verdict::Higher | Verdict::Lower => "differs from",
-            Verdict::NoDifference | Verdict::Undecided => "is not told apart from",
+            Verdict::Higher | Verdict::Lower => word!("differs from"),
+            Verdict::NoDifference | Verdict::Undecided => word!("is not told apart from"),
         };
         let why = study.run.graded().reasons();
-        return format!("{arm} {what} {baseline} in the {}, and no size is told: {why}.", primary.title);
+        return say!("{arm} {what} {baseline} in the {}, and no size is told: {why}.", primary.title);
     }
     let (mut said, mut unknown) = (vec![main_clause(study, primary, comparison)], Vec::new());
     let has_watts = |m: &&Metric| m.unit == Unit::Microwatts && find(m).is_some_and(|c| c.effect.n_pairs > 0);
@@ -77,17 +79,17 @@ fn sentence(study: &Study, arm: &str) -> String {
         Some((_, c)) => match c.effect.verdict {
             Verdict::Higher | Verdict::Lower => {
                 let more_w = -c.effect.difference / 1e6;
-                let word = if more_w >= 0.0 { "more" } else { "less" };
-                said.push(format!("costs {} W {word}{at}", three_digits(more_w.abs())));
+                let word = if more_w >= 0.0 { word!("more") } else { word!("less") };
+                said.push(say!("costs {} W {word}{at}", three_digits(more_w.abs())));
             }
-            Verdict::NoDifference => said.push(format!("costs as many watts, within {} %{at}", margin(study))),
-            Verdict::Undecided => unknown.push(format!("what it costs in watts{at}")),
+            Verdict::NoDifference => said.push(say!("costs as many watts, within {} %{at}", margin(study))),
+            Verdict::Undecided => unknown.push(say!("what it costs in watts{at}")),
         },
-        None => unknown.push("what it costs in watts, without a power meter".into()),
+        None => unknown.push(word!("what it costs in watts, without a power meter").into()),
     }
     // Who cannot say the first thing need not list the others; the table does.
     if comparison.effect.verdict == Verdict::Undecided {
-        return format!("{arm} {}.", list(&said, "and"));
+        return ended(&format!("{arm} {}", list(&said, word!("and"))));
     }
     let (mut n_named, mut open) = (0, Vec::new());
     for metric in secondary.iter().filter(|m| m.unit != Unit::Microwatts) {
@@ -101,21 +103,21 @@ fn sentence(study: &Study, arm: &str) -> String {
                 n_named += 1;
             }
             Verdict::Undecided => {
-                said.push(format!("does not worsen the {} by more than {} %", metric.title, margin(study)));
+                said.push(say!("does not worsen the {} by more than {} %", metric.title, margin(study)));
                 n_named += 1;
             }
         }
     }
     match &open[..] {
         [] => {}
-        [one] => unknown.push(format!("whether the {one} differs")),
-        many => unknown.push(format!("whether {} other metrics differ", many.len())),
+        [one] => unknown.push(say!("whether the {one} differs")),
+        many => unknown.push(say!("whether {} other metrics differ", many.len())),
     }
-    let mut sentence = format!("{arm} {}", list(&said, "and"));
+    let mut sentence = format!("{arm} {}", list(&said, word!("and")));
     if !unknown.is_empty() {
-        sentence += &format!("; the experiment cannot say {}", list(&unknown, "or"));
+        sentence += &say!("; the experiment cannot say {}", list(&unknown, word!("or")));
     }
-    sentence + "."
+    ended(&sentence)
 }
 
 /// What the watts beside a metric may be called, nearest first: `steps.50.p99` has `steps.50.watts`, and
@@ -132,12 +134,12 @@ fn list(parts: &[String], word: &str) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),
-        [most @ .., last] => format!("{} {word} {last}", most.join(", ")),
+        [most @ .., last] => format!("{} {word} {last}", listed(most)),
     }
 }
 
 fn blocks(n: usize) -> String {
-    if n == 1 { "1 block".into() } else { format!("{n} blocks") }
+    if n == 1 { word!("1 block").into() } else { say!("{n} blocks") }
 }
 
 fn margin(study: &Study) -> String {
@@ -154,13 +156,13 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
     let (effect, baseline) = (&c.effect, &c.effect.baseline);
     let sure = sure(study);
     // Of how much it speaks: this many blocks of this run.
-    let of = format!("{} of {}", blocks(effect.n_pairs), effect.covers);
+    let of = say!("{} of {}", blocks(effect.n_pairs), effect.covers);
     let interval = |low: f64, high: f64| format!("({sure} {}-{}, {of})", two_digits(low), two_digits(high));
     // How many times the arm's value is the baseline's.
     let turned = effect.inverted();
     let (times, low, high) = (turned.ratio, turned.ratio_low, turned.ratio_high);
     match effect.verdict {
-        Verdict::NoDifference => format!(
+        Verdict::NoDifference => say!(
             "and {baseline} differ by less than {} % in the {} ({sure} {}-{} times, {of})",
             margin(study),
             metric.title,
@@ -169,30 +171,30 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
         ),
         Verdict::Undecided => {
             let limit = match c.detectable_ratio {
-                Some(ratio) => format!("less than about {} % could not be seen", three_digits((ratio - 1.0) * 100.0)),
-                None => "so few blocks prove nothing, however large it is".into(),
+                Some(ratio) => say!("less than about {} % could not be seen", three_digits((ratio - 1.0) * 100.0)),
+                None => word!("so few blocks prove nothing, however large it is").into(),
             };
-            format!(
+            say!(
                 "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {of}; {limit})",
                 metric.title,
                 two_digits(low),
                 two_digits(high)
             )
         }
-        Verdict::Higher if metric.is_latency() => format!(
+        Verdict::Higher if metric.is_latency() => say!(
             "answers {} times as fast as {baseline} {}",
             two_digits(effect.ratio),
             interval(effect.ratio_low, effect.ratio_high)
         ),
         Verdict::Lower if metric.is_latency() => {
-            format!("takes {} times as long to answer as {baseline} {}", two_digits(times), interval(low, high))
+            say!("takes {} times as long to answer as {baseline} {}", two_digits(times), interval(low, high))
         }
         Verdict::Higher | Verdict::Lower => {
             let does = match metric.unit {
-                Unit::PerSecond => format!("does {} times the work of {baseline}", two_digits(times)),
-                Unit::Microwatts => format!("draws {} times the power of {baseline}", two_digits(times)),
-                Unit::PerJoule => format!("does {} times as much work per energy as {baseline}", two_digits(times)),
-                _ => format!("has {} times {baseline}'s {}", two_digits(times), metric.title),
+                Unit::PerSecond => say!("does {} times the work of {baseline}", two_digits(times)),
+                Unit::Microwatts => say!("draws {} times the power of {baseline}", two_digits(times)),
+                Unit::PerJoule => say!("does {} times as much work per energy as {baseline}", two_digits(times)),
+                _ => say!("has {} times {baseline}'s {}", two_digits(times), metric.title),
             };
             format!("{does} {}", interval(low, high))
         }
@@ -203,8 +205,8 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
 fn change(metric: &Metric, effect: &Effect) -> String {
     let times = effect.inverted().ratio;
     let is_better = (metric.better == Better::Lower) == (times < 1.0);
-    let word = if is_better { "improves" } else { "worsens" };
-    format!("{word} the {} to {} times", metric.title, two_digits(times))
+    let word = if is_better { word!("improves") } else { word!("worsens") };
+    say!("{word} the {} to {} times", metric.title, two_digits(times))
 }
 
 /// Two significant digits, three below 1.2: a third would pretend, and 1.05 is not 1.1.

@@ -1,6 +1,7 @@
 //! A table as text: what charts give their numbers as, what views are made of, and what every format lays out.
 
 use serde::Serialize;
+use wakewatt_words::told;
 
 /// A table: heads, rows of cells, and which columns hold numbers (aligned right).
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,7 +24,7 @@ impl Table {
     }
 }
 
-/// The heads of a table.
+/// The heads of a table, in the language in force.
 pub(super) fn heads(words: &[&str]) -> Vec<String> {
-    words.iter().map(ToString::to_string).collect()
+    words.iter().map(|word| told(word).to_string()).collect()
 }

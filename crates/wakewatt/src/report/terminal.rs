@@ -12,8 +12,10 @@ use wakewatt_core::evidence::Evidence;
 
 /// Everything that was measured, in the order of the page.
 pub fn samples(evidence: &Evidence, width: usize, is_coloured: bool) -> String {
-    let sections = view::measured(evidence);
-    sections.iter().filter(|s| is_said(s)).map(|s| section(s, width, is_coloured)).collect::<Vec<_>>().join("\n")
+    wakewatt_words::spoken(|| {
+        let sections = view::measured(evidence);
+        sections.iter().filter(|s| is_said(s)).map(|s| section(s, width, is_coloured)).collect::<Vec<_>>().join("\n")
+    })
 }
 
 /// Has it more than charts?

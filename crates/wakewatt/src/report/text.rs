@@ -4,7 +4,9 @@
 //! sequence in a device name must not reach the terminal.
 
 use super::{Report, view};
+use crate::view::width::{begin, padded, places};
 use crate::view::wrap::{wrap, wrap_command};
+use wakewatt_words::{say, told, word};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,18 +45,22 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     out.text.push('\n');
     if r.findings.is_empty() {
-        out.wrap("", "", "", "No findings.");
+        out.wrap("", "", "", word!("No findings."));
     }
     for (i, f) in r.findings.iter().enumerate() {
         let number = format!("{:>2}. ", i + 1);
-        out.wrap(BOLD, &number, "    ", &format!("{} [{}, confidence {}]", f.title, f.weight, f.confidence));
-        out.wrap("", "    cost:   ", "            ", &format!("{} ({})", f.cost, f.cost_label));
-        out.wrap("", "    remedy: ", "            ", &f.remedy);
-        out.wrap("", "    price:  ", "            ", &f.price);
-        out.wrap("", "    verify: ", "            ", &f.verify);
+        out.wrap(BOLD, &number, "    ", &say!("{} [{}, confidence {}]", f.title, told(f.weight), told(f.confidence)));
+        out.wrap("", word!("    cost:   "), "            ", &format!("{} ({})", f.cost, told(f.cost_label)));
+        out.wrap("", word!("    remedy: "), "            ", &f.remedy);
+        out.wrap("", word!("    price:  "), "            ", &f.price);
+        out.wrap("", word!("    verify: "), "            ", &f.verify);
         for (label, line) in &f.commands {
-            out.text +=
-                &(wrap_command(&format!("    {:8}", format!("{label}:")), "              ", line, style.width) + "\n");
+            out.text += &(wrap_command(
+                &format!("    {}", padded(&format!("{}:", told(label)), 8)),
+                "              ",
+                line,
+                style.width,
+            ) + "\n");
         }
     }
     if let Some(how) = r.how_to_apply {
@@ -62,7 +68,7 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     let said: Vec<_> = r.sections.iter().map(|s| (s, s.lines.iter().chain(&s.in_short).collect::<Vec<_>>())).collect();
     if said.iter().any(|(_, lines)| !lines.is_empty()) {
-        out.wrap(BOLD, "\n", "", "Measured:");
+        out.wrap(BOLD, "\n", "", word!("Measured:"));
     }
     for (s, lines) in said.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         out.wrap("", "  ", "  ", &s.title);
@@ -70,20 +76,20 @@ pub fn render(report: &Report, style: Style) -> String {
             out.wrap("", "    - ", "      ", line);
         }
         if lines.len() > N_LINES {
-            out.wrap(DIM, "    - ", "      ", &format!("and {} more, in the report", lines.len() - N_LINES));
+            out.wrap(DIM, "    - ", "      ", &say!("and {} more, in the report", lines.len() - N_LINES));
         }
     }
     // A question whose files this machine does not have, or that has no next step, is counted and not printed.
     let (asked, idle): (Vec<_>, Vec<_>) = r.cannot_tell.iter().partition(|x| x.has_next_step);
     if !r.cannot_tell.is_empty() {
-        out.wrap(BOLD, "\n", "", "Cannot tell:");
+        out.wrap(BOLD, "\n", "", word!("Cannot tell:"));
         for x in asked.iter().take(N_CANNOT_TELL) {
-            let hint = x.try_this.as_deref().map_or(String::new(), |t| format!("; to find out: {t}"));
+            let hint = x.try_this.as_deref().map_or(String::new(), |t| say!("; to find out: {t}"));
             out.wrap("", "  - ", "    ", &format!("{} {}{hint}", x.question, x.because));
         }
         let n_left = asked.len().saturating_sub(N_CANNOT_TELL);
         if n_left > 0 {
-            out.wrap("", "  - ", "    ", &format!("and {n_left} more questions, listed in the report"));
+            out.wrap("", "  - ", "    ", &say!("and {n_left} more questions, listed in the report"));
         }
         if !idle.is_empty() {
             let n = idle.len();
@@ -91,28 +97,32 @@ pub fn render(report: &Report, style: Style) -> String {
                 DIM,
                 "  - ",
                 "    ",
-                &format!("{n} questions need files that are not here (the report and --json list them)"),
+                &say!("{n} questions need files that are not here (the report and --json list them)"),
             );
         }
     }
     if !r.not_seen.is_empty() {
-        out.wrap(BOLD, "\n", "", "Could not be looked at:");
+        out.wrap(BOLD, "\n", "", word!("Could not be looked at:"));
         for line in r.not_seen.iter().take(N_NOT_SEEN) {
             out.wrap("", "  - ", "    ", line);
         }
         if r.not_seen.len() > N_NOT_SEEN {
-            out.wrap("", "  - ", "    ", &format!("and {} more, listed in the report", r.not_seen.len() - N_NOT_SEEN));
+            out.wrap("", "  - ", "    ", &say!("and {} more, listed in the report", r.not_seen.len() - N_NOT_SEEN));
         }
     }
     if let Some(is_restored) = r.is_restored {
-        let (colour, word) = if is_restored { ("", "yes") } else { (RED, "NO, see the report") };
-        out.wrap(colour, "\n", "", &format!("Everything put back: {word}."));
+        let (colour, word) = if is_restored { ("", word!("yes")) } else { (RED, word!("NO, see the report")) };
+        out.wrap(colour, "\n", "", &say!("Everything put back: {word}."));
     }
     out.text
 }
 
 /// Ten lines: verdict, how sure, what to do with its price, line and way back, and what else there is. Lines to paste stay whole.
 pub fn brief(report: &Report, style: Style) -> String {
+    report.spoken(|report| in_short(report, style))
+}
+
+fn in_short(report: &Report, style: Style) -> String {
     let r = view::of(report);
     let mut out = Paper { style, text: String::new() };
     out.at_most(3, BOLD, "", &r.sentence);
@@ -122,10 +132,10 @@ pub fn brief(report: &Report, style: Style) -> String {
         (None, None) => out.at_most(2, DIM, "", &r.how_sure),
     }
     if let Some(todo) = &r.todo {
-        out.at_most(1, "", "do:    ", &format!("{}: {}", todo.about, todo.remedy));
-        todo.price.iter().for_each(|price| out.at_most(1, "", "price: ", price));
-        todo.apply.iter().for_each(|line| out.text += &format!("paste: {line}\n"));
-        todo.undo.iter().for_each(|line| out.text += &format!("undo:  {line}\n"));
+        out.at_most(1, "", word!("do:    "), &format!("{}: {}", todo.about, todo.remedy));
+        todo.price.iter().for_each(|price| out.at_most(1, "", word!("price: "), price));
+        todo.apply.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("paste: ")));
+        todo.undo.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("undo:  ")));
         out.at_most(1, DIM, "", &todo.more);
     }
     out.text
@@ -139,14 +149,14 @@ struct Paper {
 impl Paper {
     /// A paragraph that ends after so many lines, and shows that it does.
     fn at_most(&mut self, n_lines: usize, colour: &str, first: &str, text: &str) {
-        let wrapped = wrap(first, &" ".repeat(first.len()), text, self.style.width);
+        let wrapped = wrap(first, &" ".repeat(places(first)), text, self.style.width);
         let kept: Vec<&str> = wrapped.lines().take(n_lines).collect();
         let mut body = kept.join("\n");
         if wrapped.lines().count() > n_lines {
-            let last = kept.last().map_or(0, |line| line.chars().count());
-            let n_over = (last + 2).saturating_sub(self.style.width);
-            let n_kept = body.chars().count().saturating_sub(n_over);
-            body = format!("{} …", body.chars().take(n_kept).collect::<String>().trim_end());
+            let last = kept.last().copied().unwrap_or_default();
+            let before = body.len() - last.len();
+            let n_kept = begin(last, self.style.width.saturating_sub(2)).len();
+            body = format!("{} …", body[..before + n_kept].trim_end());
         }
         self.paint(colour, &body);
     }

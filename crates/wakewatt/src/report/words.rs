@@ -6,6 +6,7 @@ use wakewatt_core::samples::Window;
 use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::units::three_digits;
 pub(super) use wakewatt_core::units::{rough_ns as ns_rough, times as ratio};
+use wakewatt_words::{Language, language, say, told};
 
 /// A value of a metric, in the unit people use for it.
 pub(crate) fn value(unit: Unit, value: f64) -> String {
@@ -81,7 +82,7 @@ pub(super) fn ratio_interval(low: f64, high: f64) -> String {
 
 /// What stands over numbers with intervals: how sure they are, and of what.
 pub(crate) fn interval_of(covers: Covers) -> String {
-    format!("95 % interval, which covers {covers}")
+    say!("95 % interval, which covers {covers}")
 }
 
 /// A share of 1 as a percentage; a small one is not rounded away.
@@ -122,15 +123,60 @@ pub(super) fn count(n: u64) -> String {
     text
 }
 
+/// What is counted; another language has a word of its own for each, and no plural.
+pub(crate) const COUNTED: &[&str] = &[
+    "{n} CPUs",
+    "{n} arms",
+    "{n} blocks",
+    "{n} boots",
+    "{n} hosts",
+    "{n} levels",
+    "{n} nodes",
+    "{n} points",
+    "{n} rounds",
+    "{n} sessions",
+    "{n} times",
+];
+
 /// `1 round`, `10 rounds`.
 pub(super) fn plural(n: usize, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+    let english = if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+    match COUNTED
+        .iter()
+        .find(|counted| counted.strip_prefix("{n} ").and_then(|rest| rest.strip_suffix('s')) == Some(word))
+    {
+        Some(counted) if language() != Language::English => told(counted).replace("{n}", &n.to_string()),
+        _ => english,
+    }
 }
 
 /// A window, counted from the first one of the report: `t+12.3 s, 2 s long`.
 pub(super) fn window(window: &Window, zero_at_ns: u64) -> String {
     let start_s = window.start_at_ns.saturating_sub(zero_at_ns) as f64 / 1e9;
-    format!("t+{start_s:.1} s, {} long", ns(window.length_ns() as f64))
+    say!("t+{start_s:.1} s, {} long", ns(window.length_ns() as f64))
+}
+
+/// Several clauses as one: punctuation is not in the catalogues, because it has no letters to find it by.
+pub(crate) fn clauses(parts: &[String]) -> String {
+    parts.join(marks().0)
+}
+
+/// Things named one after the other.
+pub(crate) fn listed<T: std::borrow::Borrow<str>>(parts: &[T]) -> String {
+    parts.join(marks().1)
+}
+
+/// Ended as a sentence is.
+pub(crate) fn ended(text: &str) -> String {
+    format!("{text}{}", marks().2)
+}
+
+/// Between clauses, between things, at the end.
+fn marks() -> (&'static str, &'static str, &'static str) {
+    match language() {
+        Language::English => ("; ", ", ", "."),
+        Language::Chinese => ("；", "、", "。"),
+    }
 }
 
 /// The first letter large.

@@ -37,6 +37,11 @@ const FIRST_NS: u64 = 300_000_000;
 /// The rest of a sequence comes with its Escape, or within this over a slow line.
 const ESCAPE_NS: u64 = 50_000_000;
 
+/// Words of the screen that are looked up where they are shown.
+pub(crate) fn spoken() -> Vec<&'static str> {
+    [words::spoken(), view::spoken()].concat()
+}
+
 /// Runs the screen until its user ends it.
 pub fn run(
     args: &WatchArgs,
@@ -66,7 +71,7 @@ pub fn run(
             due_ns = next_due_ns(due_ns, pace_ns);
         }
         // What cannot be drawn on a terminal that has gone is no trouble of its own.
-        if let Err(error) = screen.draw(state.size, |frame| view::draw(&state, frame)) {
+        if let Err(error) = screen.draw(state.size, |frame| wakewatt_words::spoken(|| view::draw(&state, frame))) {
             return Err(if gone::is_gone(rustix::stdio::stdout()) { gone::error() } else { error.into() });
         }
         let left_ns = due_ns.saturating_sub(clock::monotonic_ns());

@@ -1,5 +1,6 @@
 //! Numbers as a person reads them on a screen: short, aligned, and a word where there is none.
 
+use crate::view::width::{padded, right};
 use ratatui::buffer::Buffer;
 use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_core::units::{LatencyLimit, three_digits};
@@ -7,16 +8,17 @@ use wakewatt_core::visible::is_hidden;
 use wakewatt_core::watch::document::{PackageRate, PackageStateRate};
 use wakewatt_core::watch::layout::SensorKind;
 use wakewatt_core::watch::{Reading, Why};
+use wakewatt_words::{say, told, word};
 
 /// A missing number in a narrow column: a dash where there is nothing to have, a word where there is.
 pub fn gap(why: Why) -> &'static str {
     match why {
         Why::Absent | Why::NotAsked | Why::NotRecorded => "–",
         Why::First => "…",
-        Why::Offline => "off",
-        Why::Malformed => "bad",
-        Why::Suspended => "slept",
-        other => other.word(),
+        Why::Offline => word!("off"),
+        Why::Malformed => word!("bad"),
+        Why::Suspended => word!("slept"),
+        other => told(other.word()),
     }
 }
 
@@ -32,8 +34,27 @@ pub fn cell<T: Copy>(reading: Reading<T>, show: impl FnOnce(T) -> String) -> Str
 pub fn spelled<T: Copy>(reading: Reading<T>, show: impl FnOnce(T) -> String) -> String {
     match reading {
         Reading::Known(value) => show(value),
-        Reading::Missing(why) => why.word().to_string(),
+        Reading::Missing(why) => told(why.word()).to_string(),
     }
+}
+
+/// Cells side by side, a blank before each: numbers at the right of their column, words (a negative width) at the left.
+pub fn row(cells: &[(&str, isize)]) -> String {
+    let cell = |(text, width): &(&str, isize)| match *width < 0 {
+        true => format!(" {}", padded(text, width.unsigned_abs())),
+        false => format!(" {}", right(text, width.unsigned_abs())),
+    };
+    cells.iter().map(cell).collect()
+}
+
+/// Words of the screen that are looked up where they are shown, because they decide something or stand in a constant.
+pub(crate) fn spoken() -> Vec<&'static str> {
+    use Why::*;
+    let reasons =
+        [Absent, Denied, Failed, Malformed, NotRecorded, NotAsked, Offline, First, Backwards, Dead, Suspended];
+    let mut all = vec!["busy", "stolen", "asleep"];
+    all.extend(reasons.iter().flat_map(|why| [why.word(), why.explain()]));
+    all
 }
 
 /// `34.1%`.
@@ -115,13 +136,13 @@ pub fn guard(buffer: &mut Buffer) {
 /// What the hardware counted of a package: "PC2 3 %, PC6 41 %"; why not, where it did not.
 pub fn package_states(package: &PackageRate) -> String {
     let Some(first) = package.states.first() else {
-        return "package states: not known of this processor, or a guest's".into();
+        return word!("package states: not known of this processor, or a guest's").into();
     };
     let all_alike = package.states.iter().all(|state| state.share_ratio == first.share_ratio);
     match first.share_ratio.why().filter(|_| all_alike) {
         Some(why) => {
             let names: Vec<&str> = package.states.iter().map(|state| state.name.as_str()).collect();
-            format!("{}: unavailable ({})", names.join(", "), why.explain())
+            say!("{}: unavailable ({})", names.join(", "), told(why.explain()))
         }
         None => {
             let one = |state: &PackageStateRate| format!("{} {}", state.name, spelled(state.share_ratio, percent));
@@ -132,19 +153,19 @@ pub fn package_states(package: &PackageRate) -> String {
 
 /// The same of all packages, short: "package 0 PC2 3 %, PC6 41 %; 1 …".
 pub fn all_package_states(packages: &[PackageRate]) -> String {
-    let Some(first) = packages.first() else { return "package states: no package is known".into() };
+    let Some(first) = packages.first() else { return word!("package states: no package is known").into() };
     let why = first.states.first().and_then(|state| state.share_ratio.why());
     let is_like = |package: &PackageRate| package.states.iter().all(|state| state.share_ratio.why() == why);
     match why.filter(|_| packages.iter().all(is_like)) {
-        Some(Why::NotAsked) => "package states: not asked; --sources package reads them".into(),
-        Some(why) => format!("package states: unavailable ({})", why.explain()),
+        Some(Why::NotAsked) => word!("package states: not asked; --sources package reads them").into(),
+        Some(why) => say!("package states: unavailable ({})", told(why.explain())),
         None if packages.iter().all(|package| package.states.is_empty()) => package_states(first),
         None => numbered(packages),
     }
 }
 
 fn numbered(packages: &[PackageRate]) -> String {
-    let one = |package: &PackageRate| format!("package {}: {}", package.package, package_states(package));
+    let one = |package: &PackageRate| say!("package {}: {}", package.package, package_states(package));
     packages.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 

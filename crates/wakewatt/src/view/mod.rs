@@ -6,6 +6,7 @@
 pub mod csv;
 mod pivot;
 pub mod table;
+pub mod width;
 pub mod wrap;
 
 use std::fmt::Write as _;
@@ -14,6 +15,8 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::GapKind;
 use wakewatt_core::facts::{Snapshot, Topic};
 use wakewatt_core::sheet::{Cell, Row, Sheet};
+use wakewatt_words::{say, told, word};
+use width::{padded, places};
 
 /// More groups than this become a range.
 const MAX_GROUPS: usize = 6;
@@ -41,12 +44,16 @@ impl Style {
 
 /// All sheets of a snapshot; a sheet of `more` stands behind that of its topic.
 pub fn facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
+    wakewatt_words::spoken(|| all_facts(snapshot, more, style, is_listing_gaps))
+}
+
+fn all_facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", style.bold(&format!("Facts of {}", snapshot.origin)));
-    let online = snapshot.cpus.online.get().map_or("unknown".to_string(), CpuSet::to_string);
-    let _ = write!(out, "CPUs online: {online}");
+    let _ = writeln!(out, "{}", style.bold(&say!("Facts of {}", snapshot.origin)));
+    let online = snapshot.cpus.online.get().map_or(word!("unknown").to_string(), CpuSet::to_string);
+    out += &say!("CPUs online: {online}");
     if !snapshot.cpus.offline.is_empty() {
-        let _ = write!(out, "; offline: {}", snapshot.cpus.offline);
+        out += &say!("; offline: {}", snapshot.cpus.offline);
     }
     out.push('\n');
     for (topic, sheet) in snapshot.sheets() {
@@ -66,7 +73,7 @@ fn one_sheet(
     style: Style,
     is_listing_gaps: bool,
 ) {
-    let _ = writeln!(out, "\n{} {}", style.bold(topic.title), style.dim(&format!("[{}]", topic.id)));
+    let _ = writeln!(out, "\n{} {}", style.bold(told(topic.title)), style.dim(&format!("[{}]", topic.id)));
     let groups = group_rows(&sheet.rows);
     let pivots = pivot::find(&groups, online);
     let is_in_table = |at: usize| pivots.iter().any(|p| (p.start..p.end).contains(&at));
@@ -75,7 +82,7 @@ fn one_sheet(
         .enumerate()
         .filter(|(at, g)| !is_in_table(*at) && g.iter().any(|r| r.cell.is_ok()))
         .map(|(_, g)| g)
-        .map(|g| g[0].label.chars().count())
+        .map(|g| places(&g[0].label))
         .max()
         .unwrap_or(0)
         .min(44);
@@ -88,15 +95,16 @@ fn one_sheet(
         }
         for (value, is_gap) in show_group(group, online) {
             if !is_gap {
-                let _ = writeln!(out, "  {:label_width$}  {value}", group[0].label);
+                let _ = writeln!(out, "  {}  {value}", padded(&group[0].label, label_width));
             } else {
-                let _ = writeln!(out, "  {:label_width$}  {}", group[0].label, style.red(&value));
+                let _ = writeln!(out, "  {}  {}", padded(&group[0].label, label_width), style.red(&value));
             }
         }
     }
-    for (kind, lead) in
-        [(GapKind::Absent, "this kernel or hardware has no"), (GapKind::NotRecorded, "not in the recording")]
-    {
+    for (kind, lead) in [
+        (GapKind::Absent, word!("this kernel or hardware has no")),
+        (GapKind::NotRecorded, word!("not in the recording")),
+    ] {
         let mut missing: Vec<&Row> = sheet.gaps().filter(|(_, gap)| gap.kind == kind).map(|(row, _)| row).collect();
         missing.dedup_by(|a, b| a.label == b.label);
         if missing.is_empty() {
@@ -111,7 +119,7 @@ fn one_sheet(
         } else {
             let names: Vec<&str> = missing.iter().map(|r| r.label.as_str()).collect();
             let shown = if names.len() > 8 {
-                format!("{} and {} more (--gaps lists them)", names[..8].join(", "), names.len() - 8)
+                say!("{} and {} more (--gaps lists them)", names[..8].join(", "), names.len() - 8)
             } else {
                 names.join(", ")
             };
@@ -143,9 +151,9 @@ fn show_group(group: &[&Row], online: Option<&CpuSet>) -> Vec<(String, bool)> {
         let (low, high) = (cells.first(), cells.last());
         if let (Some(low), Some(high)) = (low, high) {
             let range = if matches!(low, Cell::Text(_)) {
-                format!("{} different values", known.len())
+                say!("{} different values", known.len())
             } else {
-                format!("{low} … {high}, {} different values", known.len())
+                say!("{low} … {high}, {} different values", known.len())
             };
             lines.push((format!("{range}{}", on_cpus(Some(&cpus), online)), false));
         }
@@ -155,7 +163,7 @@ fn show_group(group: &[&Row], online: Option<&CpuSet>) -> Vec<(String, bool)> {
     for row in group {
         if let Err(gap) = &row.cell {
             if matches!(gap.kind, GapKind::Denied | GapKind::Malformed | GapKind::Failed) {
-                lines.push((format!("{}: {gap}{}", gap.kind.word(), on_cpus(row.cpus.as_ref(), online)), true));
+                lines.push((format!("{}: {gap}{}", told(gap.kind.word()), on_cpus(row.cpus.as_ref(), online)), true));
             }
         }
     }
@@ -166,8 +174,7 @@ fn on_cpus(cpus: Option<&CpuSet>, online: Option<&CpuSet>) -> String {
     match cpus {
         None => String::new(),
         Some(cpus) if Some(cpus) == online => String::new(),
-        Some(cpus) if cpus.len() == 1 => format!("  on {cpus}"),
-        Some(cpus) => format!("  on {cpus}"),
+        Some(cpus) => say!("  on {cpus}"),
     }
 }
 

@@ -4,6 +4,7 @@
 //! No topic is named here; a run of such rows with at least two things and three shared attributes is a table.
 
 use super::Row;
+use super::width::{padded, pieces, places, right};
 use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::fact::GapKind;
@@ -105,8 +106,8 @@ fn one_value(group: &[&Row], online: Option<&CpuSet>) -> Option<String> {
 impl Pivot {
     fn widths(&self) -> Vec<usize> {
         let of = |c: usize| {
-            let values = self.cells.iter().map(|r| r[c].chars().count());
-            values.chain(self.columns[c].split(' ').map(|w| w.chars().count())).max().unwrap_or(0)
+            let values = self.cells.iter().map(|r| places(&r[c]));
+            values.chain(self.columns[c].split(' ').map(head_width)).max().unwrap_or(0)
         };
         (0..self.columns.len()).map(of).collect()
     }
@@ -115,10 +116,12 @@ impl Pivot {
     fn header(&self) -> Vec<Vec<String>> {
         let lines_of = |(column, width): (&String, usize)| {
             let mut lines: Vec<String> = Vec::new();
-            for word in column.split(' ') {
+            let words = column.split(' ').flat_map(|word| pieces(word).into_iter().enumerate());
+            for (at, word) in words {
+                let blank = if at == 0 { " " } else { "" };
                 match lines.last_mut() {
-                    Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                        line.push(' ');
+                    Some(line) if places(line) + blank.len() + places(word) <= width => {
+                        line.push_str(blank);
                         line.push_str(word);
                     }
                     _ => lines.push(word.to_string()),
@@ -130,7 +133,7 @@ impl Pivot {
     }
 
     fn first_width(&self) -> usize {
-        self.things.iter().map(|t| t.chars().count()).max().unwrap_or(0)
+        self.things.iter().map(|t| places(t)).max().unwrap_or(0)
     }
 
     fn width(&self) -> usize {
@@ -143,15 +146,25 @@ impl Pivot {
         for line in 0..n_lines {
             // Headers stand on the line above the values, so short ones are filled from the top.
             let cell = |c: usize| (line + words[c].len()).checked_sub(n_lines).map_or("", |at| words[c][at].as_str());
-            let head: String = (0..widths.len()).map(|c| format!("  {:>w$}", cell(c), w = widths[c])).collect();
+            let head: String = (0..widths.len()).map(|c| format!("  {}", right(cell(c), widths[c]))).collect();
             let _ = writeln!(out, "{}", dim(&format!("{:INDENT$}{:first$}{head}", "", "")));
         }
         for (thing, row) in self.things.iter().zip(&self.cells) {
-            let cells: String =
-                row.iter().zip(&widths).map(|(t, w)| format!("  {:>w$}", if t.is_empty() { "-" } else { t })).collect();
-            let _ = writeln!(out, "{:INDENT$}{thing:first$}{cells}", "");
+            let cells: String = row
+                .iter()
+                .zip(&widths)
+                .map(|(t, w)| format!("  {}", right(if t.is_empty() { "-" } else { t }, *w)))
+                .collect();
+            let _ = writeln!(out, "{:INDENT$}{}{cells}", "", padded(thing, first));
         }
     }
+}
+
+/// The least room for a word of a head: Chinese ones may be broken, but not into a column of single characters.
+fn head_width(word: &str) -> usize {
+    const LEAST: usize = 8;
+    let longest = pieces(word).into_iter().map(places).max().unwrap_or(0);
+    places(word).min(longest.max(LEAST))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! Widths are those of the terminal (a Chinese character takes two places, a combining one none), from ratatui. Foreign
 //! text is made visible here, because an escaped character takes more places than the character.
 
-use ratatui::text::Span;
+use super::width::{pieces, places};
 use wakewatt_core::visible;
 
 /// No column is wider.
@@ -72,7 +72,7 @@ impl Table<'_> {
         let cells: Vec<Vec<String>> =
             self.rows.iter().map(|row| broken(row.get(at).map_or("", String::as_str), limit)).collect();
         let head = self.heads.get(at).map_or("", String::as_str);
-        let words = visible::line(head).split_whitespace().map(places).max().unwrap_or(0).min(limit);
+        let words = visible::line(head).split_whitespace().flat_map(pieces).map(places).max().unwrap_or(0).min(limit);
         let width = cells.iter().flatten().map(|line| places(line)).max().unwrap_or(0).max(words);
         Column { width, is_text: at < self.n_text_columns, head: broken(head, width.max(LEAST)), cells }.widened()
     }
@@ -138,11 +138,13 @@ fn broken(text: &str, limit: usize) -> Vec<String> {
     if let Some(first) = lines.last_mut() {
         first.push_str(&indent);
     }
-    for word in clean.split_whitespace() {
+    let words = clean.split_whitespace().flat_map(|word| pieces(word).into_iter().enumerate());
+    for (at, word) in words {
         let Some(line) = lines.last_mut() else { break };
         let is_begun = !line.trim().is_empty();
-        if places(line) + usize::from(is_begun) + places(word) <= limit {
-            *line += if is_begun { " " } else { "" };
+        let blank = is_begun && at == 0;
+        if places(line) + usize::from(blank) + places(word) <= limit {
+            *line += if blank { " " } else { "" };
             *line += word;
             continue;
         }
@@ -159,11 +161,6 @@ fn broken(text: &str, limit: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// What it takes in a terminal.
-fn places(text: &str) -> usize {
-    Span::raw(text).width()
 }
 
 #[cfg(test)]

@@ -90,6 +90,28 @@ fn markdown_junit_and_json_say_the_same() {
 }
 
 /// Whatever the machine is like that runs the tests: a document, all that was looked at, and a code that fits it.
+/// Measured on a busy machine, and kept: rate cannot be told there, CPU time can (docs/ci.md shows it).
+#[test]
+fn the_kept_gate_says_the_same_today() {
+    let kept = top().join("bench/runs/2026-11-23-vm-2cpu-epyc/gate");
+    let dir = tempfile::tempdir().unwrap();
+    let runs = ["before-1", "before-2", "before-3", "after-1", "after-2", "after-3"].map(|name| {
+        let (mut text, file) = (String::new(), dir.path().join(format!("{name}.run")));
+        let mut packed = wakewatt_host::material::open(&kept.join(format!("{name}.run.gz"))).unwrap();
+        std::io::Read::read_to_string(&mut packed, &mut text).unwrap();
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_string()
+    });
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let junit = dir.path().join("gate.xml").to_str().unwrap().to_string();
+    let mut args = [&["compare"], &runs[..3], &["--against"], &runs[3..]].concat();
+    args.extend(["--fail-on", "cpu:5%,slower:5%", "--junit", &junit, "--markdown"]);
+    let said = run(&args);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(said.out, fs::read_to_string(kept.join("gate.md")).unwrap());
+    assert_eq!(fs::read_to_string(&junit).unwrap(), fs::read_to_string(kept.join("gate.xml")).unwrap());
+}
+
 #[test]
 fn the_preflight_is_a_document_and_says_what_it_could_not_do() {
     let said = run(&["doctor", "--preflight", "--json"]);

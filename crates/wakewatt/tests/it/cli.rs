@@ -37,6 +37,20 @@ fn every_help_begins_with_an_example() {
 }
 
 #[test]
+fn help_fits_a_small_terminal() {
+    for path in commands() {
+        let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let output = wakewatt(&args).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let longest = help.lines().map(|l| l.chars().count()).max();
+        assert!(longest <= Some(80), "{path:?}: {longest:?} columns");
+        let example = help.split("\n\n").next().unwrap();
+        // What a shell takes as one command is not broken at column 0.
+        assert!(example.lines().skip(1).all(|line| line.starts_with("  ")), "{path:?}: {example}");
+    }
+}
+
+#[test]
 fn the_version_is_one_line() {
     let said = run(&["--version"]);
     assert_eq!(said.out, format!("wakewatt {}\n", env!("CARGO_PKG_VERSION")));

@@ -7,15 +7,18 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod agent_killed;
 mod agent_push;
 mod agent_safe;
 mod bios;
 mod border;
 mod carried;
 mod chart;
+mod chinese;
 mod ci_gate;
 mod collect;
 mod cli;
+mod documented;
 mod explain;
 mod faults;
 mod gone;
@@ -23,6 +26,7 @@ mod hostile;
 mod hostile_names;
 mod icmp;
 mod import;
+mod import_trees;
 mod live;
 mod load;
 mod load_kept;
@@ -38,6 +42,7 @@ mod pty;
 mod remedy;
 mod fit;
 mod fleet;
+mod fleet_bios;
 mod replay;
 mod rollout;
 mod replicate;

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use wakewatt_testing::{Lacks, skipped};
 
-const DASHBOARDS: [&str; 2] = ["grafana/node.json", "grafana/fleet.json"];
+pub(crate) const DASHBOARDS: [&str; 2] = ["grafana/node.json", "grafana/fleet.json"];
 const RULES: &str = "prometheus/wakewatt.rules.yml";
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn shipped(name: &str) -> String {
+pub(crate) fn shipped(name: &str) -> String {
     fs::read_to_string(top().join("packaging").join(name)).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn panels(dashboard: &Value) -> Vec<&Value> {
 }
 
 /// Every query of a dashboard, with its variables as Grafana would fill them in.
-fn queries(dashboard: &Value) -> Vec<String> {
+pub(crate) fn queries(dashboard: &Value, job: &str, instance: &str) -> Vec<String> {
     let of = |panel: &Value| {
         let targets = panel["targets"].as_array().cloned().unwrap_or_default();
         targets.into_iter().map(|target| target["expr"].as_str().unwrap().to_string())
@@ -49,7 +49,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
     let notes = dashboard["annotations"]["list"].as_array().unwrap().iter();
     let notes = notes.map(|note| note["expr"].as_str().unwrap().to_string());
     let filled = |query: String| {
-        let named = query.replace("$job", "j").replace("$instance", "i");
+        let named = query.replace("$job", job).replace("$instance", instance);
         named.replace("$__rate_interval", "5m").replace("$__range", "6h")
     };
     panels(dashboard).into_iter().flat_map(of).chain(notes).map(filled).collect()
@@ -97,7 +97,7 @@ fn dashboards_are_whole_and_their_queries_are_queries() {
             assert!(panel["description"].as_str().is_some_and(|text| text.len() > 5), "{file}: {title} says nothing");
             assert_eq!(panel["datasource"]["uid"], "${datasource}", "{file}: {title}");
         }
-        let rules = queries(&dashboard).into_iter().enumerate();
+        let rules = queries(&dashboard, "j", "i").into_iter().enumerate();
         let rules: Vec<Value> =
             rules.map(|(i, query)| json!({ "record": format!("query_{i}"), "expr": query })).collect();
         assert!(rules.len() > 10, "{file}");

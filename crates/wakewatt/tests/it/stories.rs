@@ -11,7 +11,8 @@
 //!
 //! The commands of a page run in order, in one scratch folder in which `fixtures` and `bench` lead to the repository's. In
 //! the shape of a line a number is any number and a time has any unit; words, signs and the number of lines are kept.
-//! `WAKEWATT_BLESS=1` rewrites the pages.
+//! `WAKEWATT_BLESS=1` rewrites the pages. The pages in Chinese are not run again: their blocks are those of the English
+//! ones, line by line.
 
 use crate::tool::{PROGRAM, Said, fixtures, said};
 use std::fs;
@@ -39,12 +40,14 @@ fn top() -> PathBuf {
     fixtures().parent().unwrap().to_path_buf()
 }
 
-/// Every page that may hold a block.
+/// Every page that may hold a block, in English.
 fn pages() -> Vec<PathBuf> {
     let (mut todo, mut out) = (vec![top().join("site/src")], vec![top().join("README.md")]);
     while let Some(folder) = todo.pop() {
         for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-            if path.is_dir() {
+            if path.ends_with("zh") {
+                continue;
+            } else if path.is_dir() {
                 todo.push(path);
             } else if path.extension().is_some_and(|e| e == "md") {
                 out.push(path);
@@ -212,11 +215,52 @@ fn every_command_of_the_documentation_says_what_its_page_shows() {
         blessed.extend_from_slice(&lines[copied..]);
         if is_blessing {
             fs::write(&page, blessed.join("\n") + "\n").unwrap();
+            let told_again = in_chinese().into_iter().find(|(_, english)| *english == page);
+            told_again.into_iter().for_each(|(chinese, english)| bless(&chinese, &english));
         }
     }
     assert!(n_run > 20, "the search finds {n_run} commands");
     let how = "WAKEWATT_BLESS=1 cargo test -p wakewatt --test it stories rewrites what is shown; read the diff";
     assert!(wrong.is_empty(), "{}\n{how}", wrong.join("\n"));
+}
+
+/// The pages in Chinese, each with the English one it tells again.
+fn in_chinese() -> Vec<(PathBuf, PathBuf)> {
+    let stories = (0..5).map(|n| (format!("site/src/zh/k{n}.md"), format!("site/src/stories/k{n}.md")));
+    let all = stories.chain([("README.zh-CN.md".to_string(), "README.md".to_string())]);
+    all.map(|(chinese, english)| (top().join(chinese), top().join(english))).collect()
+}
+
+/// Its blocks as they stand: the comment above, then every line.
+fn block_lines(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    blocks(page).iter().map(|block| lines[block.at.saturating_sub(1)..=block.end].join("\n")).collect()
+}
+
+/// Its blocks are those of the English page from now on.
+fn bless(chinese: &Path, english: &Path) {
+    let mut text = fs::read_to_string(chinese).unwrap();
+    for (ours, theirs) in block_lines(chinese).iter().zip(block_lines(english)) {
+        text = text.replacen(ours, &theirs, 1);
+    }
+    fs::write(chinese, text).unwrap();
+}
+
+#[test]
+fn a_page_in_chinese_has_the_very_commands_of_the_english_one() {
+    for (chinese, english) in in_chinese() {
+        let (here, there) = (block_lines(&chinese), block_lines(&english));
+        for (ours, theirs) in here.iter().zip(&there) {
+            assert_eq!(ours, theirs, "{}", chinese.display());
+        }
+        assert_eq!(here.len(), there.len(), "{}", chinese.display());
+        let headings = |page: &Path| fs::read_to_string(page).unwrap().lines().filter(|l| l.starts_with("## ")).count();
+        if chinese.ends_with("README.zh-CN.md") {
+            continue;
+        }
+        assert_eq!(headings(&chinese), headings(&english), "{}", chinese.display());
+    }
 }
 
 #[test]

@@ -62,11 +62,8 @@ options:
       - When undoing, also overwrite what somebody else has set since.
     type: bool
     default: false
-  wakewatt_path:
-    description:
-      - The program on the host, by name (looked for in E(PATH), /usr/local/bin and /usr/local/sbin) or by path.
-    type: str
-    default: wakewatt
+extends_documentation_fragment:
+  - wakewatt.wakewatt.common
 author:
   - the wakewatt authors (@wakewatt)
 attributes:

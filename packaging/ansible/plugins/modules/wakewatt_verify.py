@@ -25,20 +25,11 @@ options:
       - Fail the task where something does not hold.
     type: bool
     default: true
-  wakewatt_path:
-    description:
-      - The program on the host, by name (looked for in E(PATH), /usr/local/bin and /usr/local/sbin) or by path.
-    type: str
-    default: wakewatt
+extends_documentation_fragment:
+  - wakewatt.wakewatt.common
+  - wakewatt.wakewatt.common.reads
 author:
   - the wakewatt authors (@wakewatt)
-attributes:
-  check_mode:
-    description: Runs the same in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing, so there is no difference to show.
-    support: none
 """
 
 EXAMPLES = r"""

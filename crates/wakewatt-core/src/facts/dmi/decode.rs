@@ -44,7 +44,8 @@ pub struct Dimm {
 impl Dimm {
     /// Holds a module? None where the firmware does not know.
     pub fn is_populated(&self) -> Option<bool> {
-        self.size_bytes.map(|size| size > 0)
+        // A slot without a module runs at no speed.
+        self.size_bytes.map(|size| size > 0).or_else(|| self.configured_mts.map(|_| true))
     }
     /// Runs below what it is rated for? None unless both are known.
     pub fn is_below_rated(&self) -> Option<bool> {

@@ -20,6 +20,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use decode::{decode_array, decode_dimm, decode_processor};
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// The table.
 pub const TABLE: &str = "/sys/firmware/dmi/tables/DMI";
@@ -154,28 +155,34 @@ impl Domain for Dmi {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("dimms.vendor", "maker", &self.system_vendor, |v| Cell::text(v));
+        sheet.fact("dimms.vendor", word!("maker"), &self.system_vendor, |v| Cell::text(v));
         sheet.fact("dimms.product", "model", &self.product_name, |v| Cell::text(v));
-        sheet.fact("dimms.board", "board", &self.board_name, |v| Cell::text(v));
-        sheet.fact("dimms.bios_version", "firmware version", &self.bios_version, |v| Cell::text(v));
-        sheet.fact("dimms.bios_date", "firmware date", &self.bios_date, |v| Cell::text(v));
-        sheet.fact("dimms.smbios", "SMBIOS version", &self.smbios_version, |v| Cell::text(v));
-        sheet.fact("dimms.slots", "memory slots", &self.dimms, |v| Cell::Count(v.len() as u64));
+        sheet.fact("dimms.board", word!("board"), &self.board_name, |v| Cell::text(v));
+        sheet.fact("dimms.bios_version", word!("firmware version"), &self.bios_version, |v| Cell::text(v));
+        sheet.fact("dimms.bios_date", word!("firmware date"), &self.bios_date, |v| Cell::text(v));
+        sheet.fact("dimms.smbios", word!("SMBIOS version"), &self.smbios_version, |v| Cell::text(v));
+        sheet.fact("dimms.slots", word!("memory slots"), &self.dimms, |v| Cell::Count(v.len() as u64));
         for processor in &self.processors {
             let name = processor.socket.as_deref().unwrap_or("?");
             if let Some(khz) = processor.max_khz {
-                sheet.say(format!("dimms.socket.{}.max", id_of(name)), format!("{name} fastest"), Cell::Khz(khz));
+                sheet.say(format!("dimms.socket.{}.max", id_of(name)), say!("{name} fastest"), Cell::Khz(khz));
             }
             if let Some(khz) = processor.boot_khz {
-                sheet.say(format!("dimms.socket.{}.boot", id_of(name)), format!("{name} at boot"), Cell::Khz(khz));
+                sheet.say(format!("dimms.socket.{}.boot", id_of(name)), say!("{name} at boot"), Cell::Khz(khz));
             }
         }
         if let Some(damage) = &self.damage {
-            sheet.fact("dimms.damage", "rest of the table", &Fact::<u64>::Gap(damage.clone()), |v| Cell::Count(*v));
+            sheet.fact("dimms.damage", word!("rest of the table"), &Fact::<u64>::Gap(damage.clone()), |v| {
+                Cell::Count(*v)
+            });
         }
         if self.dimms.is_known() {
-            sheet.say("dimms.populated", "modules", Cell::Count(self.populated().count() as u64));
-            sheet.say("dimms.below_rated", "modules below rated speed", Cell::Count(self.below_rated().count() as u64));
+            sheet.say("dimms.populated", word!("modules"), Cell::Count(self.populated().count() as u64));
+            sheet.say(
+                "dimms.below_rated",
+                word!("modules below rated speed"),
+                Cell::Count(self.below_rated().count() as u64),
+            );
         }
         for (i, dimm) in self.populated().enumerate() {
             let name = dimm.slot.clone().unwrap_or_else(|| format!("module {i}"));
@@ -191,18 +198,18 @@ impl Domain for Dmi {
                     sheet.say(format!("dimms.{}.{what}", id_of(&name)), format!("{name} {label}"), cell);
                 }
             };
-            say("size", "size", dimm.size_bytes.map(Cell::Bytes));
-            say("type", "type", dimm.memory_type.as_ref().map(Cell::text));
-            say("rated", "rated speed", dimm.rated_mts.map(Cell::MegaTransfers));
-            say("configured", "configured speed", dimm.configured_mts.map(Cell::MegaTransfers));
-            say("ranks", "ranks", dimm.n_ranks.map(|n| Cell::Count(n.into())));
-            say("part", "part", dimm.part_number.as_ref().map(Cell::text));
+            say("size", word!("size"), dimm.size_bytes.map(Cell::Bytes));
+            say("type", word!("type"), dimm.memory_type.as_ref().map(Cell::text));
+            say("rated", word!("rated speed"), dimm.rated_mts.map(Cell::MegaTransfers));
+            say("configured", word!("configured speed"), dimm.configured_mts.map(Cell::MegaTransfers));
+            say("ranks", word!("ranks"), dimm.n_ranks.map(|n| Cell::Count(n.into())));
+            say("part", word!("part"), dimm.part_number.as_ref().map(Cell::text));
         }
         for channel in self.channels() {
             let socket = channel.socket.as_deref().map_or(String::new(), |s| format!("{s} "));
             let name = format!("{socket}channel {}", channel.channel);
             let text = format!("{} of {} slots", channel.n_populated, channel.n_slots);
-            sheet.say(format!("dimms.{}.filled", id_of(&name)), format!("{name} filled"), Cell::Text(text));
+            sheet.say(format!("dimms.{}.filled", id_of(&name)), say!("{name} filled"), Cell::Text(text));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use wakewatt_words::word;
 
 /// The governors that have tunables.
 const GOVERNORS: [&str; 3] = ["ondemand", "conservative", "schedutil"];
@@ -104,19 +105,19 @@ impl IntelPstate {
 
     /// Its rows.
     pub fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("freq.intel_pstate.status", "intel_pstate", &self.status, |v| Cell::text(v));
-        sheet.fact("freq.intel_pstate.no_turbo", "turbo forbidden", &self.is_no_turbo, |v| Cell::Flag(*v));
+        sheet.fact("freq.intel_pstate.status", word!("intel_pstate"), &self.status, |v| Cell::text(v));
+        sheet.fact("freq.intel_pstate.no_turbo", word!("turbo forbidden"), &self.is_no_turbo, |v| Cell::Flag(*v));
         for (id, label, fact) in [
-            ("min_perf", "lower limit of performance", &self.min_perf_ratio),
-            ("max_perf", "upper limit of performance", &self.max_perf_ratio),
-            ("turbo_share", "share of the range that is turbo", &self.turbo_ratio),
+            ("min_perf", word!("lower limit of performance"), &self.min_perf_ratio),
+            ("max_perf", word!("upper limit of performance"), &self.max_perf_ratio),
+            ("turbo_share", word!("share of the range that is turbo"), &self.turbo_ratio),
         ] {
             sheet.fact(format!("freq.intel_pstate.{id}"), label, fact, |v| Cell::Ratio(*v));
         }
-        sheet.fact("freq.intel_pstate.num_pstates", "P-states", &self.n_pstates, |v| Cell::Count(*v));
+        sheet.fact("freq.intel_pstate.num_pstates", word!("P-states"), &self.n_pstates, |v| Cell::Count(*v));
         for (id, label, fact) in [
-            ("hwp_dynamic_boost", "HWP dynamic boost", &self.is_hwp_dynamic_boost_on),
-            ("energy_efficiency", "energy efficiency", &self.is_energy_efficiency_on),
+            ("hwp_dynamic_boost", word!("HWP dynamic boost"), &self.is_hwp_dynamic_boost_on),
+            ("energy_efficiency", word!("energy efficiency"), &self.is_energy_efficiency_on),
         ] {
             sheet.fact(format!("freq.intel_pstate.{id}"), label, fact, |v| Cell::Flag(*v));
         }
@@ -145,8 +146,8 @@ impl AmdPstate {
 
     /// Its rows.
     pub fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("freq.amd_pstate.status", "amd_pstate", &self.status, |v| Cell::text(v));
-        sheet.fact("freq.amd_pstate.prefcore", "preferred cores", &self.is_prefcore_on, |v| Cell::Flag(*v));
+        sheet.fact("freq.amd_pstate.status", word!("amd_pstate"), &self.status, |v| Cell::text(v));
+        sheet.fact("freq.amd_pstate.prefcore", word!("preferred cores"), &self.is_prefcore_on, |v| Cell::Flag(*v));
     }
 }
 
@@ -204,7 +205,7 @@ impl Cppc {
         }
         // Firmware that does not fill in the optional frequency leaves 0.
         let khz = |v: &u64| if *v == 0 { Cell::text("not told") } else { Cell::Khz(*v) };
-        sheet.per_cpu("freq.cppc.nominal_freq", "CPPC nominal frequency", &self.nominal_khz, khz);
-        sheet.per_cpu("freq.cppc.lowest_freq", "CPPC lowest frequency", &self.lowest_khz, khz);
+        sheet.per_cpu("freq.cppc.nominal_freq", word!("CPPC nominal frequency"), &self.nominal_khz, khz);
+        sheet.per_cpu("freq.cppc.lowest_freq", word!("CPPC lowest frequency"), &self.lowest_khz, khz);
     }
 }

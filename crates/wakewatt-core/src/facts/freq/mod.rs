@@ -18,6 +18,7 @@ use crate::source::Source;
 use drivers::{AmdPstate, Cppc, IntelPstate, Tunable};
 use policies::Policies;
 use serde::Serialize;
+use wakewatt_words::word;
 
 /// Everything about CPU frequency.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -87,18 +88,24 @@ impl Domain for Freq {
     fn show(&self, sheet: &mut Sheet) {
         match &self.unlisted_because {
             Some(gap) => {
-                sheet.fact("freq.n_policies", "policies", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+                sheet.fact("freq.n_policies", word!("policies"), &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
             }
             None => self.policies.show(sheet),
         }
         if !self.cpus_without_policy.is_empty() {
-            sheet.say("freq.cpus_without_policy", "CPUs without a policy", Cell::text(&self.cpus_without_policy));
+            sheet.say(
+                "freq.cpus_without_policy",
+                word!("CPUs without a policy"),
+                Cell::text(&self.cpus_without_policy),
+            );
         }
-        sheet.fact("freq.boost", "boost, all policies", &self.is_boost_on, |v| Cell::Flag(*v));
+        sheet.fact("freq.boost", word!("boost, all policies"), &self.is_boost_on, |v| Cell::Flag(*v));
         self.tunables.iter().for_each(|tunable| tunable.show(sheet, &self.policies));
         self.intel_pstate.show(sheet);
         self.amd_pstate.show(sheet);
-        sheet.per_cpu("freq.energy_perf_bias", "energy performance bias", &self.energy_perf_bias, |v| Cell::Count(*v));
+        sheet.per_cpu("freq.energy_perf_bias", word!("energy performance bias"), &self.energy_perf_bias, |v| {
+            Cell::Count(*v)
+        });
         self.cppc.show(sheet);
     }
 }

@@ -13,6 +13,7 @@ use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_words::word;
 
 /// One column per attribute; keys are policy numbers.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -233,34 +234,34 @@ impl Policies {
     /// The rows, over CPUs.
     pub fn show(&self, sheet: &mut Sheet) {
         let count: usize = self.cpus.0.iter().map(|group| group.cpus.len()).sum();
-        sheet.say("freq.n_policies", "policies", Cell::Count(count as u64));
+        sheet.say("freq.n_policies", word!("policies"), Cell::Count(count as u64));
         let mut text = |id: &str, label: &str, column: &PerCpu<String>| {
             sheet.per_cpu(&format!("freq.{id}"), label, &self.by_cpu(column), |v| Cell::text(v));
         };
-        text("driver", "driver", &self.driver);
-        text("governor", "governor", &self.governor);
+        text("driver", word!("driver"), &self.driver);
+        text("governor", word!("governor"), &self.governor);
         let mut words = |id: &str, label: &str, column: &PerCpu<Vec<String>>| {
             sheet.per_cpu(&format!("freq.{id}"), label, &self.by_cpu(column), |v| Cell::text(v.join(" ")));
         };
-        words("governors_available", "governors available", &self.governors_available);
-        words("epp_available", "energy preferences available", &self.energy_preferences_available);
-        sheet.per_cpu("freq.epp", "energy preference", &self.by_cpu(&self.energy_preference), |v| Cell::text(v));
+        words("governors_available", word!("governors available"), &self.governors_available);
+        words("epp_available", word!("energy preferences available"), &self.energy_preferences_available);
+        sheet.per_cpu("freq.epp", word!("energy preference"), &self.by_cpu(&self.energy_preference), |v| Cell::text(v));
         for (id, label, column) in [
-            ("min", "lower limit", &self.min_khz),
-            ("max", "upper limit", &self.max_khz),
-            ("hardware_min", "hardware minimum", &self.hardware_min_khz),
-            ("base", "base frequency", &self.base_khz),
-            ("hardware_max", "hardware maximum", &self.hardware_max_khz),
-            ("bios_limit", "firmware's limit", &self.bios_limit_khz),
-            ("amd_max", "amd-pstate maximum", &self.amd_max_khz),
-            ("amd_lowest_nonlinear", "amd-pstate lowest nonlinear", &self.amd_lowest_nonlinear_khz),
+            ("min", word!("lower limit"), &self.min_khz),
+            ("max", word!("upper limit"), &self.max_khz),
+            ("hardware_min", word!("hardware minimum"), &self.hardware_min_khz),
+            ("base", word!("base frequency"), &self.base_khz),
+            ("hardware_max", word!("hardware maximum"), &self.hardware_max_khz),
+            ("bios_limit", word!("firmware's limit"), &self.bios_limit_khz),
+            ("amd_max", word!("amd-pstate maximum"), &self.amd_max_khz),
+            ("amd_lowest_nonlinear", word!("amd-pstate lowest nonlinear"), &self.amd_lowest_nonlinear_khz),
         ] {
             sheet.per_cpu(&format!("freq.{id}"), label, &self.by_cpu(column), |v| Cell::Khz(*v));
         }
         for (id, label, column) in [
-            ("current", "current", &self.current),
-            ("average", "average", &self.average),
-            ("hardware_current", "current, measured", &self.hardware_current),
+            ("current", word!("current"), &self.current),
+            ("average", word!("average"), &self.average),
+            ("hardware_current", word!("current, measured"), &self.hardware_current),
         ] {
             let column = self.by_cpu(column);
             let khz = PerCpu(
@@ -276,35 +277,35 @@ impl Policies {
             );
             sheet.span(&format!("freq.{id}"), label, &khz, |v| Cell::Khz(*v));
         }
-        sheet.per_cpu("freq.setspeed", "userspace speed", &self.by_cpu(&self.setspeed), |v| match v {
+        sheet.per_cpu("freq.setspeed", word!("userspace speed"), &self.by_cpu(&self.setspeed), |v| match v {
             Speed::Khz(khz) => Cell::Khz(*khz),
             Speed::Unknown => Cell::text("unknown"),
             Speed::Unsupported => Cell::text("unsupported"),
         });
         sheet.per_cpu(
             "freq.transition_latency",
-            "transition latency (claimed)",
+            word!("transition latency (claimed)"),
             &self.by_cpu(&self.transition_latency_ns),
             // CPUFREQ_ETERNAL: the driver does not know.
             |v| if *v >= u64::from(u32::MAX) { Cell::text("unknown") } else { Cell::Ns(*v) },
         );
         for (id, label, column) in [
-            ("policy_boost", "boost", &self.is_boost_on),
-            ("cpb", "core performance boost", &self.is_cpb_on),
-            ("amd_hw_prefcore", "hardware ranks cores", &self.is_amd_hw_prefcore),
+            ("policy_boost", word!("boost"), &self.is_boost_on),
+            ("cpb", word!("core performance boost"), &self.is_cpb_on),
+            ("amd_hw_prefcore", word!("hardware ranks cores"), &self.is_amd_hw_prefcore),
         ] {
             sheet.per_cpu(&format!("freq.{id}"), label, &self.by_cpu(column), |v| Cell::Flag(*v));
         }
         let steps =
             |v: &Vec<u64>| Cell::text(v.iter().map(|k| crate::units::show_khz(*k)).collect::<Vec<_>>().join(" "));
-        sheet.per_cpu("freq.available", "steps", &self.by_cpu(&self.available_khz), steps);
-        sheet.per_cpu("freq.boost_steps", "turbo steps", &self.by_cpu(&self.boost_khz), steps);
+        sheet.per_cpu("freq.available", word!("steps"), &self.by_cpu(&self.available_khz), steps);
+        sheet.per_cpu("freq.boost_steps", word!("turbo steps"), &self.by_cpu(&self.boost_khz), steps);
         for (id, label, column) in [
-            ("amd_highest_perf", "amd-pstate highest level", &self.amd_highest_perf),
-            ("amd_prefcore_ranking", "preferred-core rank", &self.amd_prefcore_ranking),
+            ("amd_highest_perf", word!("amd-pstate highest level"), &self.amd_highest_perf),
+            ("amd_prefcore_ranking", word!("preferred-core rank"), &self.amd_prefcore_ranking),
         ] {
             sheet.per_cpu(&format!("freq.{id}"), label, &self.by_cpu(column), |v| Cell::Count(*v));
         }
-        sheet.total("freq.transitions", "frequency changes", &self.n_transitions, |v| Cell::Count(*v));
+        sheet.total("freq.transitions", word!("frequency changes"), &self.n_transitions, |v| Cell::Count(*v));
     }
 }

@@ -8,6 +8,7 @@
 //! then the folder is missing and the architecture's own idle routine (HLT on x86) runs uncounted.
 
 pub mod absence;
+mod checksum;
 pub mod source;
 
 use super::{Cpus, Domain, cpus::ROOT};
@@ -19,6 +20,7 @@ use crate::units::Cpu;
 use serde::Serialize;
 use source::TableSource;
 use std::collections::{BTreeMap, HashMap};
+use wakewatt_words::{say, word};
 
 /// The kernel has ten states at most (CPUIDLE_STATE_MAX); a folder that lists an index far beyond is no idle folder.
 const MAX_STATES: u32 = 64;
@@ -204,51 +206,52 @@ impl Domain for Idle {
     }
 
     fn show(&self, sheet: &mut Sheet) {
-        sheet.fact("idle.driver", "driver", &self.driver, |v| Cell::text(v));
+        sheet.fact("idle.driver", word!("driver"), &self.driver, |v| Cell::text(v));
         sheet.fact("idle.governor", "governor", &self.governor, |v| Cell::text(v));
-        sheet.fact("idle.governors_available", "governors available", &self.governors_available, |v| {
+        sheet.fact("idle.governors_available", word!("governors available"), &self.governors_available, |v| {
             Cell::text(v.join(" "))
         });
-        sheet.fact("idle.c1_demotion", "C1 demotion", &self.is_c1_demotion_on, |v| Cell::Flag(*v));
-        sheet.fact("idle.guest_halt_poll", "guest halt poll", &self.guest_halt_poll_ns, |v| Cell::Ns(*v));
+        sheet.fact("idle.c1_demotion", word!("C1 demotion"), &self.is_c1_demotion_on, |v| Cell::Flag(*v));
+        sheet.fact("idle.guest_halt_poll", word!("guest halt poll"), &self.guest_halt_poll_ns, |v| Cell::Ns(*v));
         if let Some(gap) = &self.unlisted_because {
-            sheet.fact("idle.unlisted", "states of every CPU", &Fact::<u64>::Gap(gap.clone()), |n| Cell::Count(*n));
+            sheet.fact("idle.unlisted", word!("states of every CPU"), &Fact::<u64>::Gap(gap.clone()), |n| {
+                Cell::Count(*n)
+            });
         }
         if !self.cpus_without_states.is_empty() {
-            sheet.say("idle.cpus_without_states", "CPUs without idle states", Cell::text(&self.cpus_without_states));
+            sheet.say(
+                "idle.cpus_without_states",
+                word!("CPUs without idle states"),
+                Cell::text(&self.cpus_without_states),
+            );
         }
         if let Some(source) = &self.source {
-            sheet.say("idle.source", "idle table from", Cell::text(source.words()));
+            sheet.say("idle.source", word!("idle table from"), Cell::text(source.words()));
         }
         for state in &self.states {
             let name = state.label();
             if let Some(hardware) = state.hardware_name().filter(|hardware| *hardware != name) {
-                sheet.say(format!("idle.{name}.hardware"), format!("{name} by its MWAIT hint"), Cell::text(hardware));
+                sheet.say(format!("idle.{name}.hardware"), say!("{name} by its MWAIT hint"), Cell::text(hardware));
             }
             let id = |what: &str| format!("idle.{name}.{what}");
-            sheet.per_cpu(
-                &id("exit_latency"),
-                &format!("{name} exit latency (claimed)"),
-                &state.exit_latency_ns,
-                |v| Cell::Ns(*v),
-            );
+            sheet.per_cpu(&id("exit_latency"), &say!("{name} exit latency (claimed)"), &state.exit_latency_ns, |v| {
+                Cell::Ns(*v)
+            });
             sheet.per_cpu(
                 &id("target_residency"),
-                &format!("{name} target residency (claimed)"),
+                &say!("{name} target residency (claimed)"),
                 &state.target_residency_ns,
                 |v| Cell::Ns(*v),
             );
-            sheet.per_cpu(&id("disabled"), &format!("{name} disabled"), &state.is_disabled, |v| Cell::Flag(*v));
-            sheet.per_cpu(&id("default"), &format!("{name} enabled by default"), &state.is_enabled_by_default, |v| {
+            sheet.per_cpu(&id("disabled"), &say!("{name} disabled"), &state.is_disabled, |v| Cell::Flag(*v));
+            sheet.per_cpu(&id("default"), &say!("{name} enabled by default"), &state.is_enabled_by_default, |v| {
                 Cell::Flag(*v)
             });
-            sheet.total(&id("usage"), &format!("{name} times entered"), &state.n_usage, |v| Cell::Count(*v));
-            sheet.total(&id("time"), &format!("{name} time"), &state.time_ns, |v| Cell::Ns(*v));
-            sheet.total(&id("above"), &format!("{name} woke too early"), &state.n_above, |v| Cell::Count(*v));
-            sheet.total(&id("below"), &format!("{name} could have gone deeper"), &state.n_below, |v| Cell::Count(*v));
-            sheet.total(&id("rejected"), &format!("{name} refused by the driver"), &state.n_rejected, |v| {
-                Cell::Count(*v)
-            });
+            sheet.total(&id("usage"), &say!("{name} times entered"), &state.n_usage, |v| Cell::Count(*v));
+            sheet.total(&id("time"), &say!("{name} time"), &state.time_ns, |v| Cell::Ns(*v));
+            sheet.total(&id("above"), &say!("{name} woke too early"), &state.n_above, |v| Cell::Count(*v));
+            sheet.total(&id("below"), &say!("{name} could have gone deeper"), &state.n_below, |v| Cell::Count(*v));
+            sheet.total(&id("rejected"), &say!("{name} refused by the driver"), &state.n_rejected, |v| Cell::Count(*v));
         }
     }
 }

@@ -18,6 +18,7 @@ use package_limit::PackageLimit;
 use registers::{Form, REGISTERS, Register, Vendor, register};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use wakewatt_words::word;
 
 /// The registers that were read.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -187,12 +188,12 @@ impl Domain for Msr {
     fn show(&self, sheet: &mut Sheet) {
         if self.registers.iter().all(|reading| reading.value.is_unknown()) {
             if let Some((_, gap)) = self.registers.iter().flat_map(|reading| reading.value.gaps()).next() {
-                sheet.fact("msr", "registers", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Hex(*v));
+                sheet.fact("msr", word!("registers"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Hex(*v));
             }
             return;
         }
         if self.is_sample {
-            sheet.say("msr.sample", "read on", Cell::text("the first CPU of each package"));
+            sheet.say("msr.sample", word!("read on"), Cell::text("the first CPU of each package"));
         }
         for reading in &self.registers {
             let Some(register) = register(&reading.id) else { continue };
@@ -203,13 +204,19 @@ impl Domain for Msr {
             }
             show_register(sheet, register, &reading.value);
         }
-        sheet.per_cpu("msr.package_limit", "deepest package C-state allowed", &self.package_limit, |v| Cell::text(v));
+        sheet.per_cpu("msr.package_limit", word!("deepest package C-state allowed"), &self.package_limit, |v| {
+            Cell::text(v)
+        });
         if let Some(limits) = self.power_limits() {
-            sheet.per_cpu("msr.pl1", "package power limit PL1", &regroup(&limits, |l| l.pl1_uw), |v| Cell::Uw(*v));
-            sheet.per_cpu("msr.pl2", "package power limit PL2", &regroup(&limits, |l| l.pl2_uw), |v| Cell::Uw(*v));
+            sheet.per_cpu("msr.pl1", word!("package power limit PL1"), &regroup(&limits, |l| l.pl1_uw), |v| {
+                Cell::Uw(*v)
+            });
+            sheet.per_cpu("msr.pl2", word!("package power limit PL2"), &regroup(&limits, |l| l.pl2_uw), |v| {
+                Cell::Uw(*v)
+            });
         }
         if let Some(tdp) = self.tdp_uw() {
-            sheet.per_cpu("msr.tdp", "package design power", &tdp, |v| Cell::Uw(*v));
+            sheet.per_cpu("msr.tdp", word!("package design power"), &tdp, |v| Cell::Uw(*v));
         }
     }
 }

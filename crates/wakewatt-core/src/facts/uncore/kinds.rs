@@ -10,6 +10,7 @@ use crate::fact::{Fact, Gap};
 use crate::sheet::{Cell, Row, Sheet};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use wakewatt_words::say;
 
 /// What a domain clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -89,7 +90,7 @@ impl Uncore {
             let of_kind = || self.deciding().filter(move |d| d.kind() == kind);
             let name = kind.word();
             let n = of_kind().count() as u64;
-            sheet.say(format!("uncore.{name}.n"), format!("uncore domains ({name})"), Cell::Count(n));
+            sheet.say(format!("uncore.{name}.n"), say!("uncore domains ({name})"), Cell::Count(n));
             for (what, label, value) in ATTRIBUTES {
                 let mut different: Vec<Result<Cell, Gap>> = Vec::new();
                 for cell in of_kind().map(value) {

@@ -17,6 +17,7 @@ use crate::folder::Folder;
 use crate::sheet::{Cell, Sheet};
 use crate::source::Source;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// All uncore domains.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -105,31 +106,32 @@ impl Domain for Uncore {
 
     fn show(&self, sheet: &mut Sheet) {
         if let Some(gap) = &self.none_because {
-            sheet.fact("uncore", "uncore frequency control", &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
+            sheet
+                .fact("uncore", word!("uncore frequency control"), &Fact::<u64>::Gap(gap.clone()), |v| Cell::Count(*v));
         }
         for d in &self.domains {
             let name = &d.name;
             let id = |what: &str| format!("uncore.{name}.{what}");
-            sheet.fact(id("agents"), format!("{name} clocks"), &d.agent_types, |v| Cell::text(v.join(" ")));
+            sheet.fact(id("agents"), say!("{name} clocks"), &d.agent_types, |v| Cell::text(v.join(" ")));
             for (what, label, fact) in [
-                ("min", "lower limit", &d.min_khz),
-                ("max", "upper limit", &d.max_khz),
-                ("initial_min", "lower limit at boot", &d.initial_min_khz),
-                ("initial_max", "upper limit at boot", &d.initial_max_khz),
-                ("elc_floor", "efficiency floor", &d.elc_floor_khz),
+                ("min", word!("lower limit"), &d.min_khz),
+                ("max", word!("upper limit"), &d.max_khz),
+                ("initial_min", word!("lower limit at boot"), &d.initial_min_khz),
+                ("initial_max", word!("upper limit at boot"), &d.initial_max_khz),
+                ("elc_floor", word!("efficiency floor"), &d.elc_floor_khz),
             ] {
                 sheet.fact(id(what), format!("{name} {label}"), fact, |v| Cell::Khz(*v));
             }
-            sheet.reading(id("current"), format!("{name} now"), &d.current_khz, |v| Cell::Khz(*v));
+            sheet.reading(id("current"), say!("{name} now"), &d.current_khz, |v| Cell::Khz(*v));
             for (what, label, fact) in [
-                ("elc_low_threshold", "efficiency floor below", &d.elc_low_threshold_ratio),
-                ("elc_high_threshold", "full speed above", &d.elc_high_threshold_ratio),
+                ("elc_low_threshold", word!("efficiency floor below"), &d.elc_low_threshold_ratio),
+                ("elc_high_threshold", word!("full speed above"), &d.elc_high_threshold_ratio),
             ] {
                 sheet.fact(id(what), format!("{name} {label}"), fact, |v| Cell::Ratio(*v));
             }
             sheet.fact(
                 id("elc_high_threshold_on"),
-                format!("{name} high threshold in use"),
+                say!("{name} high threshold in use"),
                 &d.is_elc_high_threshold_on,
                 |v| Cell::Flag(*v),
             );

@@ -10,6 +10,7 @@
 
 mod private;
 
+use super::cited::Cited;
 use super::host_file::{self, HostFileError};
 use super::mask::Names;
 use crate::evidence::Evidence;
@@ -77,6 +78,9 @@ pub struct RunFile {
     /// What was not looked at, and why.
     #[serde(default)]
     pub not_done: Vec<NotDone>,
+    /// Of a run whose facts were imported: which line of which text the findings rest on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<Cited>,
 }
 
 impl RunFile {
@@ -85,14 +89,26 @@ impl RunFile {
     pub fn of(
         evidence: &Evidence,
         host: String,
+        names: Names,
+        command: &str,
+        made_at: String,
+    ) -> Result<RunFile, RunFileError> {
+        RunFile::of_imported(evidence, host, names, command, made_at, Vec::new())
+    }
+
+    /// The same of facts that were imported, with the lines that the findings rest on.
+    pub fn of_imported(
+        evidence: &Evidence,
+        host: String,
         mut names: Names,
         command: &str,
         made_at: String,
+        cited: Vec<Cited>,
     ) -> Result<RunFile, RunFileError> {
         // Every member by name, so that a new one is not forgotten here.
         let Evidence { facts: _, samples, chosen_because, quiet_wait, not_done } = evidence.clone();
         let command = command.into();
-        let run = RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done };
+        let run = RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done, cited };
         run.masked(&mut names)
     }
 
@@ -104,7 +120,8 @@ impl RunFile {
     /// Back to evidence; the facts are read again. `name` is what the facts call their origin.
     pub fn evidence(&self, name: &str) -> Result<Evidence, RunFileError> {
         let tree = host_file::read(&self.host, name)?;
-        let RunFile { made_at: _, command: _, host: _, samples, chosen_because, quiet_wait, not_done } = self.clone();
+        let RunFile { made_at: _, command: _, host: _, samples, chosen_because, quiet_wait, not_done, cited: _ } =
+            self.clone();
         Ok(Evidence { facts: Snapshot::read(&tree, |_| true), samples, chosen_because, quiet_wait, not_done })
     }
 
@@ -130,6 +147,8 @@ impl RunFile {
             quiet_wait: Option<QuietWait>,
             #[serde(default)]
             not_done: Vec<NotDone>,
+            #[serde(default)]
+            cited: Vec<Cited>,
         }
         if text.len() > MAX_BYTES {
             return Err(RunFileError::TooLarge(text.len()));
@@ -147,8 +166,8 @@ impl RunFile {
         // Twice over the text: read as one, its samples would all be held in a form between before they are read.
         let head: Head = serde_json::from_str(text).map_err(|e| broken(&e))?;
         let samples: Samples = serde_json::from_str(text).map_err(|e| broken(&e))?;
-        let Head { made_at, command, host, chosen_because, quiet_wait, not_done } = head;
-        Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done })
+        let Head { made_at, command, host, chosen_because, quiet_wait, not_done, cited } = head;
+        Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done, cited })
     }
 }
 

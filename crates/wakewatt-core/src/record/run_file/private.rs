@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Masks the run.
 pub(super) fn mask(run: RunFile, names: &mut Names) -> Result<RunFile, RunFileError> {
     // The facts are masked already, by the same names; the command and the hour name nobody.
-    let RunFile { made_at, command, host, mut samples, chosen_because, quiet_wait, not_done } = run;
+    let RunFile { made_at, command, host, mut samples, chosen_because, quiet_wait, not_done, mut cited } = run;
     members(&mut samples, names);
     let damaged = |e: serde_json::Error| RunFileError::Damaged(super::short(&e.to_string()));
     // To and fro as text, which the file needs anyway: half a megabyte of code less than by way of `Value`.
@@ -30,7 +30,12 @@ pub(super) fn mask(run: RunFile, names: &mut Names) -> Result<RunFile, RunFileEr
     let text = value.to_string();
     let masked: (Samples, Vec<String>, Vec<NotDone>) = serde_json::from_str(&text).map_err(|e| super::broken(&e))?;
     let (samples, chosen_because, not_done) = masked;
-    Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done })
+    for place in &mut cited {
+        place.text = names.prose(place.short_text());
+        place.says = names.prose(&place.says);
+        place.path = names.prose(&place.path);
+    }
+    Ok(RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done, cited })
 }
 
 /// Every kind by name: one that is new is asked here whether a member of it holds a name and nothing else.

@@ -46,6 +46,8 @@ pub(super) fn end(r: &mut Rollout, how: End, now_ms: u64) {
 /// A person wants everything back, whatever the gates say.
 pub fn undo_all(r: &mut Rollout, why: String) {
     (r.end, r.ended_ms) = (None, None);
+    // Old values that waited for a boot may be in force by now, or wait for a second round.
+    r.nodes.iter_mut().filter(|n| n.is == Is::UndoWaits).for_each(|n| n.is = Is::Applied);
     r.why.get_or_insert(why);
     undo(r, true);
 }

@@ -23,6 +23,8 @@ use ending::{end, fail, has_failed};
 const MOST_TRIES: u32 = 3;
 /// How long after one the node is asked, in milliseconds; twice as long the second time.
 const ASK_AFTER_MS: u64 = 2_000;
+/// Between two looks at a machine that boots, in milliseconds.
+const BOOT_LOOK_MS: u64 = 10_000;
 
 /// One thing to do. Nodes and gates by their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,20 @@ pub struct Found {
     pub undone_in_ms: Option<u64>,
     /// What of it no longer holds.
     pub broken: Option<String>,
+    /// What of it waits for the node's next boot.
+    pub waits: Waits,
+}
+
+/// What waits for a boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The change.
+    Change,
+    /// The old values.
+    Undo,
 }
 
 /// How far a transaction is.
@@ -93,6 +109,8 @@ pub enum Outcome {
     WasSo,
     /// Confirmed, or undone.
     Done,
+    /// The old values are staged, and come back at the node's next boot; in words.
+    Staged(String),
     /// Nobody knows.
     Unsure(String),
     /// A gate's word.
@@ -205,7 +223,9 @@ fn changing(plan: &Plan, r: &mut Rollout, now_ms: u64) -> Option<Next> {
         let node = &mut r.nodes[*at];
         let n_tries = node.n_tries;
         node.becomes(Is::Applying, now_ms);
-        (node.undone_by_ms, node.why, node.n_tries) = (Some(until_ms), None, n_tries + 1);
+        // A BMC undoes nothing by itself.
+        let until_ms = Some(until_ms).filter(|_| !plan.change.is_firmware());
+        (node.undone_by_ms, node.why, node.n_tries) = (until_ms, None, n_tries + 1);
     }
     tasks(todo, Task::Apply)
 }

@@ -4,7 +4,7 @@ use super::super::kind::difference;
 use super::super::plan::Plan;
 use super::super::state::{GateState, Is, NodeState, Phase, Rollout};
 use super::ending::fail;
-use super::{ASK_AFTER_MS, Found, How, MOST_TRIES, Outcome, Task, gating};
+use super::{ASK_AFTER_MS, BOOT_LOOK_MS, Found, How, MOST_TRIES, Outcome, Task, Waits, gating};
 use crate::rollout::gate::Verdict;
 
 /// Between two questions to a gate that cannot tell, at most, in milliseconds.
@@ -16,8 +16,8 @@ pub fn settle(plan: &Plan, r: &mut Rollout, task: Task, outcome: Outcome, now_ms
         Task::Check(at) => checked(r, at, outcome, now_ms),
         Task::Apply(at) => applied(r, at, outcome, now_ms),
         Task::Ask(at) => asked(plan, r, at, outcome, now_ms),
-        Task::Confirm(at) => ended(r, at, (Is::Confirmed, outcome), now_ms),
-        Task::Undo(at) => ended(r, at, (Is::Undone, outcome), now_ms),
+        Task::Confirm(at) => ended(plan, r, at, (Is::Confirmed, outcome), now_ms),
+        Task::Undo(at) => ended(plan, r, at, (Is::Undone, outcome), now_ms),
         Task::Judge(gate) => {
             if let Outcome::Judged(verdict) = outcome {
                 judged(plan, r, gate, verdict, now_ms);
@@ -52,6 +52,7 @@ fn has(node: &mut NodeState, found: Found, now_ms: u64) {
     let (is, n_tries) = (if found.how == How::Kept { Is::Confirmed } else { Is::Applied }, node.n_tries);
     node.becomes(is, now_ms);
     (node.id, node.n_tries) = (Some(found.id), n_tries);
+    node.waits_for_boot = found.waits != Waits::Nothing;
     if let Some(ms) = found.undone_in_ms {
         node.undone_by_ms = Some(now_ms.saturating_add(ms));
     }
@@ -89,13 +90,18 @@ fn ask_later(node: &mut NodeState, why: String, now_ms: u64) {
 }
 
 /// Of a confirmation or an undoing.
-fn ended(r: &mut Rollout, at: usize, (is, outcome): (Is, Outcome), now_ms: u64) {
+fn ended(plan: &Plan, r: &mut Rollout, at: usize, (is, outcome): (Is, Outcome), now_ms: u64) {
     let Some(node) = r.nodes.get_mut(at) else { return };
     match outcome {
         Outcome::Done => {
             node.becomes(is, now_ms);
             (node.undone_by_ms, node.why) = (None, None);
         }
+        // Whoever restarts machines waits for them; whoever does not has done what can be done.
+        Outcome::Staged(why) if plan.change.reboot.is_some() => {
+            (node.ask_at_ms, node.waits_for_boot, node.why) = (Some(now_ms + BOOT_LOOK_MS), true, Some(why));
+        }
+        Outcome::Staged(why) => undo_waits(node, why, now_ms),
         Outcome::Unsure(why) | Outcome::Refused(why) => ask_later(node, why, now_ms),
         _ => ask_later(node, "no answer that could be understood".into(), now_ms),
     }
@@ -110,12 +116,24 @@ fn asked(plan: &Plan, r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64)
             node.id = Some(found.id);
             still_open(plan, node, now_ms)
         }
+        Outcome::Has(found) if is_booting(plan, node, &found, is_undoing, now_ms) => {
+            node.id = Some(found.id);
+            (node.ask_at_ms, node.waits_for_boot) = (Some(now_ms + BOOT_LOOK_MS), true);
+            None
+        }
+        Outcome::Has(found) if is_undoing && found.waits == Waits::Undo => {
+            node.id = Some(found.id);
+            undo_waits(node, "its old values wait for its next boot".into(), now_ms);
+            None
+        }
         Outcome::Has(found) => {
+            let late = plan.change.reboot.is_some() && node.is == Is::Applied && found.waits == Waits::Change;
+            let late = (late && !is_undoing).then(|| "it has not booted within boot_within".to_string());
             let broken = found.broken.clone().filter(|_| !is_undoing);
             let is_stuck = node.is == Is::Confirming && found.how != How::Kept && node.n_tries >= MOST_TRIES;
             has(node, found, now_ms);
             let stuck = is_stuck.then(|| node.why.clone().unwrap_or_else(|| "it could not be confirmed".into()));
-            broken.map(|what| format!("the change no longer holds: {what}")).or(stuck)
+            broken.map(|what| format!("the change no longer holds: {what}")).or(late).or(stuck)
         }
         Outcome::HasNone => has_none(plan, node, is_undoing, now_ms),
         Outcome::Unsure(why) | Outcome::Refused(why) => no_answer(node, why, is_undoing, now_ms),
@@ -125,6 +143,22 @@ fn asked(plan: &Plan, r: &mut Rollout, at: usize, outcome: Outcome, now_ms: u64)
         let why = format!("{}: {why}", node.name);
         fail(plan, r, why, now_ms);
     }
+}
+
+/// Is it on its way through a boot that the plan asks for, and not yet late?
+fn is_booting(plan: &Plan, node: &NodeState, found: &Found, is_undoing: bool, now_ms: u64) -> bool {
+    let is_waited_for = match (node.is, is_undoing) {
+        (Is::Applied, false) => found.waits == Waits::Change,
+        (Is::Undoing, true) => found.waits == Waits::Undo,
+        _ => false,
+    };
+    let is_early = now_ms < node.at_ms.saturating_add(plan.change.boot_ms);
+    plan.change.reboot.is_some() && is_waited_for && is_early && found.broken.is_none()
+}
+
+fn undo_waits(node: &mut NodeState, why: String, now_ms: u64) {
+    node.becomes(Is::UndoWaits, now_ms);
+    (node.undone_by_ms, node.waits_for_boot, node.why) = (None, true, Some(why));
 }
 
 /// Its transaction is not complete: the order goes on there, or it was cut short.

@@ -54,6 +54,7 @@ impl World {
         match &self.nodes[at].has {
             None => Outcome::HasNone,
             Some((id, is_kept, until)) => Outcome::Has(Found {
+                waits: Waits::Nothing,
                 id: id.clone(),
                 how: if *is_kept { How::Kept } else { How::Unconfirmed },
                 undone_in_ms: (!is_kept).then(|| until - self.now_ms),

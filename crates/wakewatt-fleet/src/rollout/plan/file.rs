@@ -28,6 +28,10 @@ pub(super) struct ChangeFile {
     pub(super) max_latency: Option<String>,
     #[serde(default)]
     pub(super) set: Vec<String>,
+    #[serde(default)]
+    pub(super) bios: Vec<String>,
+    pub(super) reboot: Option<String>,
+    pub(super) boot_within: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -42,7 +42,7 @@ pub struct Plan {
     pub confirm_ms: Option<u64>,
 }
 
-/// What is changed: the words of `tune plan` and `tune apply`.
+/// What is changed: the words of `tune plan` and `tune apply`, or those of `bios plan`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// A shipped profile.
@@ -51,14 +51,26 @@ pub struct Change {
     pub max_latency: Option<String>,
     /// Settings, each `KNOB[@PLACE]=VALUE`.
     pub set: Vec<String>,
+    /// Settings of firmware instead, in words of `bios plan`; staged through the nodes' BMCs for the next boot.
+    pub bios: Vec<String>,
+    /// Restart a node after staging: an empty word for gently, else the BMC's kind. Without it nobody is restarted.
+    pub reboot: Option<String>,
+    /// How long a boot may take until the node's BIOS shows the change, in milliseconds.
+    pub boot_ms: u64,
 }
 
 impl Change {
+    /// Is it what firmware holds? Then a BMC is asked, nothing undoes itself, and what is set waits for a boot.
+    pub fn is_firmware(&self) -> bool {
+        !self.bios.is_empty()
+    }
+
     /// As arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = self.profile.iter().cloned().collect();
         words.extend(self.max_latency.iter().map(|t| format!("--max-latency={t}")));
         words.extend(self.set.iter().map(|s| format!("--set={s}")));
+        words.extend(self.bios.iter().cloned());
         words
     }
 }

@@ -41,6 +41,17 @@ pub fn parse(text: &str) -> Result<Plan, String> {
         order_ms: time("order_within", file.order_within.as_deref(), 60_000)?,
         confirm_ms: file.confirm_within.as_deref().map(|t| time("confirm_within", Some(t), 0)).transpose()?,
     };
+    if plan.change.is_firmware() {
+        if plan.confirm_ms.is_some() {
+            return Err("confirm_within: a BMC undoes nothing by itself; leave it out where firmware is changed".into());
+        }
+        if let Some(gate) = plan.gates.iter().find(|g| matches!(g.kind, GateKind::Experiment { .. })) {
+            return Err(format!(
+                "gate {}: an experiment runs on a node, and a BMC runs nothing; give a query or a command",
+                gate.name
+            ));
+        }
+    }
     match plan.stages.is_empty() {
         true => Err("[[stage]]: there is none; begin with canary = 1".into()),
         false => Ok(plan),
@@ -107,14 +118,33 @@ fn change(file: ChangeFile) -> Result<Change, String> {
         short("change.profile", name)?;
     }
     // They become arguments; nothing may end one early.
-    let all = file.profile.iter().chain(&file.max_latency).chain(&file.set);
+    let all = file.profile.iter().chain(&file.max_latency).chain(&file.set).chain(&file.bios);
     if let Some(bad) = all.clone().find(|t| t.is_empty() || t.len() > 1000 || t.chars().any(char::is_control)) {
         return Err(format!("change: {bad:?} is no setting"));
     }
     if all.count() == 0 {
-        return Err("change: say what is changed: profile = \"latency\", max_latency = \"50us\" or set = [...]".into());
+        return Err(
+            "change: say what is changed: profile = \"latency\", max_latency = \"50us\", set = [...], or bios = [...]"
+                .into(),
+        );
     }
-    Ok(Change { profile: file.profile, max_latency: file.max_latency, set: file.set })
+    if let Some(word) = file.set.iter().find(|word| word.starts_with("bios.") || word.starts_with("attr:")) {
+        return Err(format!("change.set: {word} is a setting of firmware; write it as bios = [...]"));
+    }
+    let is_firmware = !file.bios.is_empty();
+    if is_firmware && (file.profile.is_some() || file.max_latency.is_some() || !file.set.is_empty()) {
+        return Err("change: bios stands alone: what Linux sets goes over other ways, undoes itself, and needs no boot; write two plans".into());
+    }
+    if !is_firmware && (file.reboot.is_some() || file.boot_within.is_some()) {
+        return Err("change.reboot and change.boot_within belong to bios = [...]".into());
+    }
+    let reboot = match file.reboot.as_deref() {
+        None | Some("never") => None,
+        Some("gently") => Some(String::new()),
+        Some(kind) => Some(short("change.reboot", kind)?),
+    };
+    let boot_ms = time("change.boot_within", file.boot_within.as_deref(), 1_200_000)?;
+    Ok(Change { profile: file.profile, max_latency: file.max_latency, set: file.set, bios: file.bios, reboot, boot_ms })
 }
 
 fn targets(file: TargetsFile) -> Result<Targets, String> {

@@ -20,13 +20,23 @@ use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_words::{Language, say, within, word};
 
+/// Runs it: documents in English, what people read in their language.
 pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
+    let is_document = args.json || args.junit.is_some();
+    within(if is_document { Language::English } else { wakewatt_words::wanted() }, || compared(args, colour))
+}
+
+fn compared(args: &CompareArgs, colour: Colour) -> Result<Code> {
     if let Some(at_ms) = args.at {
         return of_moments(args, at_ms, colour);
     }
     if !args.fail_on.is_empty() && args.fail_on.iter().all(|rule| *rule == Rule::Unsure) {
-        return Err(Failure::error(Code::Usage, "--fail-on unsure is about other rules; add one such as slower:5%"));
+        return Err(Failure::error(
+            Code::Usage,
+            word!("--fail-on unsure is about other rules; add one such as slower:5%"),
+        ));
     }
     let junit = args.junit.as_deref().map(|file| Outlet::open(file, "--junit")).transpose()?;
     let mut comparison = if args.against.is_empty() { of_hosts(&args.hosts)? } else { of_sides(args)? };
@@ -34,7 +44,7 @@ pub fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
         let Some(runs) = &comparison.runs else {
             return Err(Failure::error(
                 Code::Usage,
-                "--fail-on judges what was measured; name two run files, or two sides",
+                word!("--fail-on judges what was measured; name two run files, or two sides"),
             ));
         };
         comparison.gate = Some(Box::new(gate::judge(&args.fail_on, runs)));
@@ -73,7 +83,10 @@ fn of_moments(_: &CompareArgs, _: u64, _: Colour) -> Result<Code> {
 /// Each by itself: facts of all, and what was measured where there are two run files.
 fn of_hosts(hosts: &[PathBuf]) -> Result<Comparison> {
     if hosts.len() < 2 {
-        return Err(Failure::error(Code::Usage, "name two hosts, or the runs of a second side behind --against"));
+        return Err(Failure::error(
+            Code::Usage,
+            word!("name two hosts, or the runs of a second side behind --against"),
+        ));
     }
     let mut all: Vec<Evidence> = Vec::new();
     let mut n_runs = 0;
@@ -90,9 +103,9 @@ fn of_hosts(hosts: &[PathBuf]) -> Result<Comparison> {
         [a, b] if n_runs == 2 => compare_runs(slice::from_ref(a), slice::from_ref(b)),
         _ => {
             if n_runs > 0 {
-                output::remark(
-                    "Only facts are compared: what was measured is compared between two run files, or several of two sides (--against).",
-                );
+                output::remark(word!(
+                    "Only facts are compared: what was measured is compared between two run files, or several of two sides (--against)."
+                ));
             }
             compare(&all.into_iter().map(|e| e.facts).collect::<Vec<_>>())
         }
@@ -122,10 +135,10 @@ fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
     let (predicted, plain): (Vec<&Difference>, Vec<&Difference>) =
         comparison.differences.iter().partition(|d| d.predicted.is_some());
     if comparison.differences.is_empty() {
-        let _ = writeln!(out, "\nNo difference in {} facts.", comparison.n_equal);
+        let _ = writeln!(out, "\n{}", say!("No difference in {n} facts.", n = comparison.n_equal));
     }
     if !predicted.is_empty() {
-        let _ = writeln!(out, "\n{}", style.bold("Predicted effect (modelled from what the hosts claim)"));
+        let _ = writeln!(out, "\n{}", style.bold(word!("Predicted effect (modelled from what the hosts claim)")));
     }
     for difference in &predicted {
         let Some(effect) = &difference.predicted else { continue };
@@ -133,7 +146,7 @@ fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
         show_values(&mut out, difference);
     }
     if !plain.is_empty() {
-        let _ = writeln!(out, "\n{}", style.bold("Other differences"));
+        let _ = writeln!(out, "\n{}", style.bold(word!("Other differences")));
     }
     let n_shown = if is_all { plain.len() } else { plain.len().min(MAX_SHOWN) };
     for difference in &plain[..n_shown] {
@@ -141,13 +154,12 @@ fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
         show_values(&mut out, difference);
     }
     if n_shown < plain.len() {
-        let _ = writeln!(out, "  … and {} more (--all shows them)", plain.len() - n_shown);
+        let _ = writeln!(out, "  {}", say!("… and {n} more (--all shows them)", n = plain.len() - n_shown));
     }
-    let _ = writeln!(
-        out,
-        "\n{} facts agree; {} could not be compared because a host does not tell or record them.",
-        comparison.n_equal, comparison.n_unknown
-    );
+    let (n_equal, n_unknown) = (comparison.n_equal, comparison.n_unknown);
+    let said =
+        say!("{n_equal} facts agree; {n_unknown} could not be compared because a host does not tell or record them.");
+    let _ = writeln!(out, "\n{said}");
     out
 }
 

@@ -4,7 +4,7 @@
 //! them, then, if it may, turns the setting that matters most here back and forth in random order and measures again. The
 //! steps are the lab's (`lab::doctor`); what they came to is judged, shown and kept here.
 
-use crate::cli::DoctorArgs;
+use crate::cli::{DoctorArgs, From};
 use crate::exit::{Code, Failure};
 use crate::importing;
 use crate::interrupt::Interrupt;
@@ -23,6 +23,7 @@ use wakewatt_core::samples::not_done::{NotDone, Step, Why};
 use wakewatt_core::source::Source;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_lab::doctor::{self, DoctorPlan};
+use wakewatt_words::{say, spoken};
 use watching::Shown;
 
 mod preflight;
@@ -45,14 +46,15 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
-    let imported = (!args.from.texts.is_empty()).then(|| importing::read(&args.from.texts)).transpose()?;
+    let From { texts, from_host, .. } = &args.from;
+    let imported = (!texts.is_empty()).then(|| importing::read(texts, from_host.as_deref())).transpose()?;
     if let Some(imported) =
         imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty())
     {
         let n: usize = imported.document.files.iter().map(|file| file.n_lines).sum();
         return Err(Failure::error(
             Code::BadFile,
-            format!("nothing was understood of {n} lines; wakewatt import names them"),
+            spoken(|| say!("nothing was understood of {n} lines; wakewatt import names them")),
         ));
     }
     let src: Box<dyn Source> = match &imported {
@@ -60,7 +62,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         None => super::open(&args.from)?,
     };
     saved::may_stream(args.save.as_deref());
-    let saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
+    let mut saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
     // Read once: what the file says of the machine the page says too.
     let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);
     let mut evidence = Evidence { facts, ..Evidence::default() };
@@ -76,7 +78,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     }
     let mut rulings = judge(&evidence);
     if let Some(imported) = &imported {
-        imported.facts.cite(&mut rulings);
+        let cited = imported.facts.cite(&mut rulings);
+        saving.iter_mut().for_each(|saving| saving.cite(cited.clone()));
     }
     let report = Report::new(
         report::title(&evidence.facts),
@@ -103,10 +106,10 @@ fn report_file(args: &DoctorArgs) -> Result<Option<Outlet>> {
     match Outlet::open(&file, "-o") {
         Ok(outlet) => Ok(Some(outlet)),
         Err(why) if args.output.is_some() => {
-            Err(Failure::error(Code::BadFile, format!("{why}, or say --no-report; nothing was measured")))
+            Err(Failure::error(Code::BadFile, spoken(|| say!("{why}, or say --no-report; nothing was measured"))))
         }
         Err(why) => {
-            output::remark(&format!("No HTML report: {why}."));
+            output::remark(&spoken(|| say!("No HTML report: {why}.")));
             Ok(None)
         }
     }
@@ -136,7 +139,7 @@ fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
 
 fn write_report(report: &Report, file: &Outlet) -> Result<()> {
     file.write(&report.to_html()?)?;
-    output::remark(&format!("Report: {}", file.path().display()));
+    output::remark(&spoken(|| say!("Report: {path}", path = file.path().display())));
     Ok(())
 }
 

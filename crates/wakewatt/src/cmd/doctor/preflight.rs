@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::view::Style;
+use crate::view::width::padded;
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use serde::Serialize;
@@ -13,6 +14,7 @@ use std::fmt::Write as _;
 use wakewatt_core::units::{show_ns, three_digits};
 use wakewatt_host::affinity::allowed_cpus;
 use wakewatt_lab::preflight::{Fitness, Looked, Matter, Preflight, preflight};
+use wakewatt_words::{say, spoken, word};
 
 /// What is printed.
 #[derive(Debug, Serialize)]
@@ -43,7 +45,7 @@ pub(super) fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     };
     let shown = match args.json {
         true => output::json("doctor-preflight", &document).and_then(|text| output::print(&text)),
-        false => output::print(&text(&document, Style { is_on: colour.is_on() }, output::width())),
+        false => output::print(&spoken(|| text(&document, Style { is_on: colour.is_on() }, output::width()))),
     };
     Ok(output::settled(shown, code))
 }
@@ -78,48 +80,60 @@ fn text(document: &Document, style: Style, width: usize) -> String {
     let found = &document.found;
     let mut out = String::new();
     let headline = match (&found.self_difference, &found.not_measured_because) {
-        (Some(d), _) => format!(
-            "Two runs of the same may differ by up to {} here, for no reason but this machine.",
-            percent(d.at_most_ratio)
+        (Some(d), _) => say!(
+            "Two runs of the same may differ by up to {share} here, for no reason but this machine.",
+            share = percent(d.at_most_ratio)
         ),
-        (None, why) => format!("Not measured: {}.", why.as_deref().unwrap_or("nothing said why")),
+        (None, why) => say!("Not measured: {why}.", why = why.as_deref().unwrap_or(word!("nothing said why"))),
     };
     let _ = writeln!(out, "{}", style.bold(&wrap("", "", &headline, width)));
     if let Some(d) = &found.self_difference {
-        let how = format!(
-            "Measured: the same work in {} pairs of windows of {}, taking turns on CPU {}: {} (95 % interval {} to {}). Longest \
-             window {} over the middle one; {} of the time went to interruptions, the longest {}.",
-            d.n_pairs,
-            show_ns(d.window_ns),
-            d.cpu,
-            signed(d.ratio),
-            signed(d.low_ratio),
-            signed(d.high_ratio),
-            signed(d.worst_window_ratio),
-            percent(d.interrupted_ratio),
-            show_ns(d.longest_ns),
+        let how = say!(
+            "Measured: the same work in {n_pairs} pairs of windows of {window}, taking turns on CPU {cpu}: {difference} (95 % interval {low} to {high}). Longest window {worst} over the middle one; {interrupted} of the time went to interruptions, the longest {longest}.",
+            n_pairs = d.n_pairs,
+            window = show_ns(d.window_ns),
+            cpu = d.cpu,
+            difference = signed(d.ratio),
+            low = signed(d.low_ratio),
+            high = signed(d.high_ratio),
+            worst = signed(d.worst_window_ratio),
+            interrupted = percent(d.interrupted_ratio),
+            longest = show_ns(d.longest_ns),
         );
         let _ = writeln!(out, "{}", wrap("", "", &how, width));
-        let limit = "That is the least: hours, boots and other hosts differ by more. Take turns, and repeat.";
+        let limit = word!("That is the least: hours, boots and other hosts differ by more. Take turns, and repeat.");
         let _ = writeln!(out, "{}", style.dim(&wrap("", "", limit, width)));
     }
     out.push('\n');
     for looked in &found.looked {
         let word = match looked.fitness {
-            Fitness::Good => "good   ",
-            Fitness::Noisy => "noisy  ",
-            Fitness::Unknown => "unknown",
+            Fitness::Good => word!("good   "),
+            Fitness::Noisy => word!("noisy  "),
+            Fitness::Unknown => word!("unknown"),
         };
-        let head = format!("  {word} {:<9} ", name(looked.matter));
+        let head = padded(&format!("  {word} {}", shown_name(looked.matter)), 20);
         let _ = writeln!(out, "{}", wrap(&head, &" ".repeat(20), &looked.says, width));
         if let Some(remedy) = &looked.remedy {
             let _ = writeln!(out, "{}", wrap(&format!("{:20}-> ", ""), &" ".repeat(23), remedy, width));
         }
     }
     for why in &document.unfit_because {
-        let _ = writeln!(out, "\n{}", style.red(&wrap("Unfit: ", "", &format!("{why}."), width)));
+        let _ = writeln!(out, "\n{}", style.red(&wrap(word!("Unfit: "), "", &say!("{why}."), width)));
     }
     out
+}
+
+fn shown_name(matter: Matter) -> &'static str {
+    match matter {
+        Matter::Governor => word!("governor"),
+        Matter::Turbo => word!("turbo"),
+        Matter::Idle => word!("idle"),
+        Matter::Smt => "SMT",
+        Matter::Guest => word!("guest"),
+        Matter::Steal => word!("steal"),
+        Matter::Others => word!("others"),
+        Matter::Heat => word!("heat"),
+    }
 }
 
 fn name(matter: Matter) -> &'static str {

@@ -20,6 +20,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::judge;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_words::{say, spoken, word};
 
 /// The files when none is named.
 const DEFAULT_NAME: &str = "wakewatt-session.run";
@@ -31,7 +32,9 @@ pub(super) fn run(args: &DoctorArgs, n: u32, colour: Colour) -> Result<Code> {
     let name = args.save.clone().unwrap_or_else(|| DEFAULT_NAME.into());
     let files: Vec<PathBuf> = (1..=n).map(|at| numbered(&name, at)).collect();
     if let Some(there) = files.iter().find(|file| file.exists()) {
-        let why = format!("{} is there already; name other files with --save, nothing was measured", there.display());
+        let why = spoken(|| {
+            say!("{path} is there already; name other files with --save, nothing was measured", path = there.display())
+        });
         return Err(Failure::error(Code::BadFile, why));
     }
     let start_at_ns = monotonic_ns();
@@ -73,9 +76,10 @@ pub(super) fn run(args: &DoctorArgs, n: u32, colour: Colour) -> Result<Code> {
 fn wait(interrupt: &Interrupt, src: &dyn wakewatt_core::source::Source, begin_at_ns: u64, at: u32) {
     let left_ns = begin_at_ns.saturating_sub(monotonic_ns());
     if at > 0 && left_ns > 1_000_000_000 {
-        output::remark(&format!("The next session begins in {}.", show_ns(left_ns / 1_000_000_000 * 1_000_000_000)));
+        let left = show_ns(left_ns / 1_000_000_000 * 1_000_000_000);
+        output::remark(&spoken(|| say!("The next session begins in {left}.")));
     }
-    let bar = Progress::start("waiting");
+    let bar = Progress::start(spoken(|| word!("waiting")));
     interrupt.lab(src, &bar).wait_until(begin_at_ns);
 }
 

@@ -9,38 +9,39 @@ use wakewatt_core::units::show_ns;
 use wakewatt_lab::context::Tell;
 use wakewatt_lab::doctor::Onlooker;
 use wakewatt_lab::experiment::Moment;
+use wakewatt_words::{say, spoken, told};
 
 /// On this bar.
 pub(super) struct Shown<'a>(pub(super) &'a Progress);
 
 impl Onlooker for Shown<'_> {
     fn part(&self, name: &str) {
-        self.0.part(name);
+        self.0.part(spoken(|| told(name)));
     }
 
     fn looked(&self, wait: &QuietWait, share: f64) {
-        let seen = wait.last.map_or(String::new(), |taken| busy::of(&taken));
-        self.0.set(share, &format!("waiting for a quiet spell: {seen}"));
+        let seen = spoken(|| wait.last.map_or(String::new(), |taken| busy::of(&taken)));
+        self.0.set(share, &spoken(|| say!("waiting for a quiet spell: {seen}")));
     }
 
     fn waited(&self, wait: &QuietWait) {
-        self.0.remark(&word(wait));
+        self.0.remark(&spoken(|| word(wait)));
     }
 
     fn block(&self, moment: &Moment, run: &ExperimentRun) {
-        self.0.set(moment.share, &watching::words(moment, run));
+        self.0.set(moment.share, &spoken(|| watching::words(moment, run)));
     }
 }
 
 fn word(waited: &QuietWait) -> String {
     let after = show_ns(waited.waited_ns);
-    let looks = format!("{} of {} looks were quiet", waited.n_quiet, waited.n_looks);
-    let last = waited.last.map_or(String::new(), |taken| format!("; in the last one {}", busy::of(&taken)));
+    let looks = say!("{n_quiet} of {n_looks} looks were quiet", n_quiet = waited.n_quiet, n_looks = waited.n_looks);
+    let last = waited.last.map_or(String::new(), |taken| say!("; in the last one {seen}", seen = busy::of(&taken)));
     match waited.end {
-        WaitEnd::Quiet => format!("Quiet after {after}; {looks}."),
-        WaitEnd::GaveUp => format!("Not quiet in {after}: {looks}{last}. Measuring all the same, and saying so."),
-        WaitEnd::Interrupted => format!("Interrupted after {after} of waiting for a quiet spell."),
-        WaitEnd::Unknown => "Cannot tell whether the machine is quiet; measuring all the same.".into(),
+        WaitEnd::Quiet => say!("Quiet after {after}; {looks}."),
+        WaitEnd::GaveUp => say!("Not quiet in {after}: {looks}{last}. Measuring all the same, and saying so."),
+        WaitEnd::Interrupted => say!("Interrupted after {after} of waiting for a quiet spell."),
+        WaitEnd::Unknown => say!("Cannot tell whether the machine is quiet; measuring all the same."),
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use wakewatt_core::source::Source;
 use wakewatt_lab::conduct::{DryRun, forecast};
 use wakewatt_lab::plan::Plan;
+use wakewatt_words::{say, spoken, word};
 
 /// Shows it.
 pub(super) fn run(plan: &Plan, source: &dyn Source, is_json: bool) -> Result<Code> {
@@ -15,7 +16,7 @@ pub(super) fn run(plan: &Plan, source: &dyn Source, is_json: bool) -> Result<Cod
     if is_json {
         output::print(&output::json("experiment-plan", &dry)?)?;
     } else {
-        output::print(&text(&dry, output::width()))?;
+        output::print(&spoken(|| text(&dry, output::width())))?;
     }
     Ok(Code::Fine)
 }
@@ -37,26 +38,26 @@ fn text(dry: &DryRun, width: usize) -> String {
     };
     say("", "", &format!("{}: {}", dry.name, dry.question));
     for (at, arm) in dry.arms.iter().enumerate() {
-        let role = if at == 0 { ", the baseline" } else { "" };
+        let role = if at == 0 { word!(", the baseline") } else { "" };
         say("\n", "", &format!("{} ({}{role})", arm.id, arm.title));
         arm.settings.iter().for_each(|line| say("    ", "      ", line));
         let notes = dry.notes.iter().filter(|(id, _)| *id == arm.id);
-        notes.for_each(|(_, note)| say("    note: ", "      ", note));
+        notes.for_each(|(_, note)| say(word!("    note: "), "      ", note));
     }
     if !dry.skipped.is_empty() {
-        say("\nLeft out", "", "");
+        say(&format!("\n{}", word!("Left out")), "", "");
         dry.skipped.iter().for_each(|s| say("  - ", "    ", &format!("{}: {}", s.what, s.why)));
     }
     if let Some(primary) = dry.metrics.first() {
-        say("\nThe looks decide by ", "  ", &format!("{} ({})", primary.id, primary.title));
+        say(&format!("\n{}", word!("The looks decide by ")), "  ", &format!("{} ({})", primary.id, primary.title));
     }
-    say("\nTime", "", "");
+    say(&format!("\n{}", word!("Time")), "", "");
     let (prepare, round, budget) = (long(dry.prepare_ns), long(dry.round_ns), long(dry.budget_ns));
-    say("  ", "  ", &format!("preparation about {prepare}, one round {round}, budget {budget} for the rounds"));
+    say("  ", "  ", &say!("preparation about {prepare}, one round {round}, budget {budget} for the rounds"));
     for (n, ns) in dry.looks.iter().zip(&dry.looks_ns) {
-        say("  ", "  ", &format!("look after {n} rounds: about {}", long(*ns)));
+        say("  ", "  ", &say!("look after {n} rounds: about {time}", time = long(*ns)));
     }
-    dry.remarks.iter().for_each(|remark| say("\nNote: ", "  ", remark));
+    dry.remarks.iter().for_each(|remark| say(&format!("\n{}", word!("Note: ")), "  ", remark));
     out
 }
 

@@ -41,6 +41,7 @@ use wakewatt_lab::pick;
 use wakewatt_lab::plan::{self, Plan, PlanKind};
 use wakewatt_lab::refusal::Refusal;
 use wakewatt_lab::run_folder::RunFolder;
+use wakewatt_words::{say, spoken, word};
 
 /// Runs it.
 pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
@@ -49,9 +50,10 @@ pub fn run(args: &ExperimentArgs, colour: Colour) -> Result<Code> {
         (Some(ExperimentVerb::Resume(args)), _) => resume(args, colour),
         (Some(ExperimentVerb::Replicate(args)), _) => replicate::run(args, colour),
         (None, Some(name)) => one(args, name, colour),
-        (None, None) => {
-            Err(Failure::error(Code::Usage, "name a plan; wakewatt experiment list shows the shipped ones"))
-        }
+        (None, None) => Err(Failure::error(
+            Code::Usage,
+            spoken(|| word!("name a plan; wakewatt experiment list shows the shipped ones")),
+        )),
     }
 }
 
@@ -59,7 +61,9 @@ fn list() -> Result<Code> {
     let width = plan::SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, text) in plan::SHIPPED {
         let plan = parse(name, text, Code::Usage, Use::Looking)?;
-        output::print(&format!("{name:<width$}  {} ({} arms)\n", plan.question, plan.arms.len()))?;
+        let (question, n_arms) = (&plan.question, plan.arms.len());
+        let said = spoken(|| say!("{question} ({n_arms} arms)"));
+        output::print(&format!("{name:<width$}  {said}\n"))?;
     }
     Ok(Code::Fine)
 }
@@ -73,16 +77,17 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         return dry_run::run(&plan, &*source, args.show.json);
     }
     if args.from.host.is_some() || args.from.sysroot.is_some() {
-        let why = "--host and --sysroot go with --dry-run: settings are turned on this machine only";
+        let why = spoken(|| word!("--host and --sysroot go with --dry-run: settings are turned on this machine only"));
         return Err(Failure::error(Code::Usage, why));
     }
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
-    Folder::check(&folder).map_err(|why| Failure::error(Code::BadFile, format!("--run-dir {why}; nothing was run")))?;
+    Folder::check(&folder)
+        .map_err(|why| Failure::error(Code::BadFile, spoken(|| say!("--run-dir {why}; nothing was run"))))?;
     if folder.exists() {
         // Now, and not when all is calibrated.
         let ours = Caller::this_process().open_folder(&folder).map(drop);
-        ours.map_err(|why| Failure::error(Code::Refused, format!("--run-dir {why}; nothing was run")))?;
+        ours.map_err(|why| Failure::error(Code::Refused, spoken(|| say!("--run-dir {why}; nothing was run"))))?;
     }
     announce(&plan);
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
@@ -105,7 +110,7 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
     let saving = saved::start(args.show.save.as_deref(), "experiment", &Live::this_machine())?;
     plan.is_strict |= head.is_strict;
     let interrupt = Interrupt::listen()?;
-    output::remark(&format!("Going on after {} kept blocks.", done.len()));
+    output::remark(&spoken(|| say!("Going on after {n} kept blocks.", n = done.len())));
     let (text, seed) = (head.plan.clone(), head.seed);
     let meters = meters::meters(&args.meters)?;
     let keeping = Keeping { folder: &args.run_dir, text: &text, earlier: Some((folder, head, done)) };
@@ -116,7 +121,7 @@ fn resume(args: &ResumeArgs, colour: Colour) -> Result<Code> {
 /// Runs it, watched, and says what came of it.
 fn conducted(plan: &Plan, seed: u64, meters: Meters, keeping: Keeping<'_>, interrupt: &Interrupt) -> Result<Conducted> {
     let bar = Progress::start(&plan.name);
-    let watch = |moment: &Moment, run: &ExperimentRun| bar.set(moment.share, &watching::words(moment, run));
+    let watch = |moment: &Moment, run: &ExperimentRun| bar.set(moment.share, &spoken(|| watching::words(moment, run)));
     let conduct = Conduct { plan, seed, meters, keeping: Some(keeping), watch: &watch };
     let mut conducted = conduct::run(conduct, interrupt.lab(&Live::this_machine(), &bar))?;
     conducted.study.conclusions.sentences = study_sentences::of(&conducted.study);
@@ -127,16 +132,16 @@ fn conducted(plan: &Plan, seed: u64, meters: Meters, keeping: Keeping<'_>, inter
 fn announce(plan: &Plan) {
     for arm in &plan.arms {
         if let Some((enter, leave)) = &arm.command {
-            commands::announce(&format!("arm {}, to enter it", arm.name), enter);
-            commands::announce(&format!("arm {}, to leave it", arm.name), leave);
+            commands::announce(&spoken(|| say!("arm {arm}, to enter it", arm = arm.name)), enter);
+            commands::announce(&spoken(|| say!("arm {arm}, to leave it", arm = arm.name)), leave);
         }
         if let Some(argv) = &arm.beside {
-            commands::announce(&format!("arm {}, beside it", arm.name), argv);
+            commands::announce(&spoken(|| say!("arm {arm}, beside it", arm = arm.name)), argv);
         }
     }
     for workload in &plan.workloads {
         if let PlanKind::Command { argv, .. } = &workload.kind {
-            commands::announce("the workload of each block", argv);
+            commands::announce(spoken(|| word!("the workload of each block")), argv);
         }
     }
 }
@@ -155,7 +160,7 @@ fn show(
     let Conducted { study, facts, is_interrupted } = conducted;
     let shown = match args.json {
         true => output::json("experiment", &study).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&study, Style { is_on: colour.is_on() }, output::width())),
+        false => output::print(&spoken(|| text::text(&study, Style { is_on: colour.is_on() }, output::width()))),
     };
     let own = output::settled(shown, code(&study, is_interrupted));
     let title = format!("{}: {}", study.conclusions.name, study.conclusions.question);
@@ -175,7 +180,7 @@ fn show(
     let report = Report { rates, ..Report::new(title, now, evidence, Vec::new()) };
     let written = report.to_html().and_then(|html| page.write(&html));
     if written.is_ok() {
-        output::remark(&format!("Page: {}", page.path().display()));
+        output::remark(&spoken(|| say!("Page: {path}", path = page.path().display())));
     }
     Ok(output::settled(written, own))
 }

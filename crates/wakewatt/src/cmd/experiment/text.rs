@@ -10,6 +10,7 @@ use wakewatt_core::samples::side_effect::SideEffect;
 use wakewatt_core::samples::study::{Comparison, Study};
 use wakewatt_core::samples::tail::{TailAnswer, TailTest};
 use wakewatt_core::units::{p_value, three_digits};
+use wakewatt_words::{say, word};
 
 /// Rows of secondary metrics shown; JSON has all.
 const N_SECONDARY: usize = 24;
@@ -24,53 +25,61 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     say(
         "",
         "",
-        &format!(
-            "{} on {} ({}, {}): {}",
-            study.conclusions.name, host.name, host.kernel, host.cpus, study.conclusions.question
+        &say!(
+            "{plan} on {host} ({kernel}, {cpus}): {question}",
+            plan = study.conclusions.name,
+            host = host.name,
+            kernel = host.kernel,
+            cpus = host.cpus,
+            question = study.conclusions.question
         ),
     );
-    say("\n", "", &style.bold("Answer"));
-    study.conclusions.sentences.iter().for_each(|sentence| say("  - ", "    ", sentence));
+    say("\n", "", &style.bold(word!("Answer")));
+    // Made again, in the language of the reader.
+    sentences::of(study).iter().for_each(|sentence| say("  - ", "    ", sentence));
     let n_rounds = study.run.n_rounds();
     say(
         "\n",
         "",
-        &format!("It ended because {}; {} blocks in {n_rounds} rounds.", study.run.ended, study.run.blocks.len()),
+        &say!(
+            "It ended because {why}; {n_blocks} blocks in {n_rounds} rounds.",
+            why = study.run.ended,
+            n_blocks = study.run.blocks.len()
+        ),
     );
     let Some((primary, _)) = study.run.metrics.split_first() else { return out };
-    say("\n", "", &style.bold("Baseline over arm, and baseline less arm"));
+    say("\n", "", &style.bold(word!("Baseline over arm, and baseline less arm")));
     let rows = |is_primary: bool| {
         study.conclusions.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary)
     };
     say(
         "  ",
         "  ",
-        &format!(
-            "Intervals are {} each, so that all looks together are 95 % for the primary metric; the others' hold each by itself; \
-             they cover this run.",
-            sentences::sure(study)
+        &say!(
+            "Intervals are {share} each, so that all looks together are 95 % for the primary metric; the others' hold each by itself; they cover this run.",
+            share = sentences::sure(study)
         ),
     );
     rows(true).chain(rows(false).take(N_SECONDARY)).for_each(|c| say("  ", "      ", &row(study, c)));
     let n_more = rows(false).count().saturating_sub(N_SECONDARY);
     if n_more > 0 {
-        say("  ", "    ", &format!("… and {n_more} more (--json has all)"));
+        say("  ", "    ", &say!("… and {n_more} more (--json has all)"));
     }
     if !study.conclusions.noise.is_empty() {
-        say("\n", "", &style.bold("This host against itself"));
+        say("\n", "", &style.bold(word!("This host against itself")));
         for noise in study.conclusions.noise.iter().take(6) {
             let block = noise
                 .block_noise_ratio
-                .map_or(String::new(), |r| format!(", one block varies by {} %", three_digits(r * 100.0)));
-            let words = format!(
-                "{}: x{:.3} (95 % {:.3}-{:.3}, covers {}), p {}, {} pairs{block}",
-                noise.metric,
-                noise.ratio,
-                noise.ratio_low,
-                noise.ratio_high,
-                noise.covers,
-                p_value(noise.p_value),
-                noise.n_pairs
+                .map_or(String::new(), |r| say!(", one block varies by {share} %", share = three_digits(r * 100.0)));
+            let words = say!(
+                "{metric}: x{ratio:.3} (95 % {low:.3}-{high:.3}, covers {covers}), p {p}, {n} pairs{block}",
+                metric = noise.metric,
+                ratio = noise.ratio,
+                low = noise.ratio_low,
+                high = noise.ratio_high,
+                covers = noise.covers,
+                p = p_value(noise.p_value),
+                n = noise.n_pairs
             );
             say("  ", "      ", &words);
         }
@@ -81,31 +90,40 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     };
-    list("Beside what was compared", study.run.side_effects.iter().map(beside).collect());
-    list("The tail of the primary metric", study.run.tails.iter().map(tail).collect());
-    let rejected = study.conclusions.rejected.iter().map(|r| format!("{} of {}: {}", r.n, r.arm, r.why)).collect();
-    list("Blocks that did not count", rejected);
-    list("Left out", study.conclusions.skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect());
-    list("To know", study.conclusions.remarks.clone());
-    let restored = if study.run.is_restored() { "Settings read as before." } else { "Settings do NOT read as before." };
-    let dir = study.conclusions.run_dir.as_ref().map_or(String::new(), |dir| format!(" Kept in {dir}."));
-    say("\n", "", &format!("{restored} Seed {}.{dir}", study.run.seed));
+    list(word!("Beside what was compared"), study.run.side_effects.iter().map(beside).collect());
+    list(word!("The tail of the primary metric"), study.run.tails.iter().map(tail).collect());
+    let rejected = study
+        .conclusions
+        .rejected
+        .iter()
+        .map(|r| say!("{n} of {arm}: {why}", n = r.n, arm = r.arm, why = r.why))
+        .collect();
+    list(word!("Blocks that did not count"), rejected);
+    list(word!("Left out"), study.conclusions.skipped.iter().map(|s| format!("{}: {}", s.what, s.why)).collect());
+    list(word!("To know"), study.conclusions.remarks.clone());
+    let restored = if study.run.is_restored() {
+        word!("Settings read as before.")
+    } else {
+        word!("Settings do NOT read as before.")
+    };
+    let dir = study.conclusions.run_dir.as_ref().map_or(String::new(), |dir| say!(" Kept in {dir}."));
+    say("\n", "", &say!("{restored} Seed {seed}.{dir}", seed = study.run.seed));
     out
 }
 
 fn beside(effect: &SideEffect) -> String {
-    let word = if effect.is_shown { "differs" } else { "not shown to differ" };
+    let word = if effect.is_shown { word!("differs") } else { word!("not shown to differ") };
     format!("{}: p {}, {word}", effect.say(), p_value(effect.p_value))
 }
 
 fn tail(test: &TailTest) -> String {
     let margin = three_digits((test.margin_ratio - 1.0) * 100.0);
     let answer = match test.answer {
-        TailAnswer::NoHarm => format!("no worse by more than {margin} %"),
-        TailAnswer::Harm => "worse".into(),
-        TailAnswer::CannotTell => format!("cannot tell: {}", test.why_not()),
+        TailAnswer::NoHarm => say!("no worse by more than {margin} %"),
+        TailAnswer::Harm => say!("worse"),
+        TailAnswer::CannotTell => say!("cannot tell: {why}", why = test.why_not()),
     };
-    format!("{} with {}: {answer} (p {})", test.metric, test.arm, p_value(test.no_harm_p))
+    say!("{metric} with {arm}: {answer} (p {p})", metric = test.metric, arm = test.arm, p = p_value(test.no_harm_p))
 }
 
 fn row(study: &Study, c: &Comparison) -> String {
@@ -113,23 +131,24 @@ fn row(study: &Study, c: &Comparison) -> String {
     let metric =
         study.run.metrics.iter().find(|m| m.id == e.metric).cloned().unwrap_or_else(|| Metric::latency("", ""));
     let verdict = match e.verdict {
-        Verdict::Higher | Verdict::Lower => "differs",
-        Verdict::NoDifference => "no difference",
-        Verdict::Undecided if c.is_no_harm => "undecided, but no harm",
-        Verdict::Undecided => "undecided",
+        Verdict::Higher | Verdict::Lower => word!("differs"),
+        Verdict::NoDifference => word!("no difference"),
+        Verdict::Undecided if c.is_no_harm => word!("undecided, but no harm"),
+        Verdict::Undecided => word!("undecided"),
     };
-    let detectable =
-        c.detectable_ratio.map_or(String::new(), |r| format!(", {} % could be seen", three_digits((r - 1.0) * 100.0)));
-    format!(
-        "{} / {}: x{:.3} ({} {:.3}-{:.3}), difference {}, p {}, {} blocks{detectable}: {verdict}",
-        e.metric,
-        e.arm,
-        e.ratio,
-        sentences::sure(study),
-        e.ratio_low,
-        e.ratio_high,
-        value_words(metric.unit, e.difference),
-        p_value(e.p_value),
-        e.n_pairs
+    let detectable = c
+        .detectable_ratio
+        .map_or(String::new(), |r| say!(", {share} % could be seen", share = three_digits((r - 1.0) * 100.0)));
+    say!(
+        "{metric} / {arm}: x{ratio:.3} ({share} {low:.3}-{high:.3}), difference {difference}, p {p}, {n} blocks{detectable}: {verdict}",
+        metric = e.metric,
+        arm = e.arm,
+        ratio = e.ratio,
+        share = sentences::sure(study),
+        low = e.ratio_low,
+        high = e.ratio_high,
+        difference = value_words(metric.unit, e.difference),
+        p = p_value(e.p_value),
+        n = e.n_pairs
     )
 }

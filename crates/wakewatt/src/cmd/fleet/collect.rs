@@ -28,7 +28,10 @@ const PRIVATE: u32 = 0o600;
 /// Runs it.
 pub(super) fn run(args: &CollectArgs) -> Result<Code> {
     let interrupt = Interrupt::listen()?;
-    let carrier = reach::any(&args.ssh, &args.kubernetes)?;
+    let carrier = match reach::bmcs(&args.bmcs, PathBuf::new())? {
+        Some(bmcs) => bmcs,
+        None => reach::any(&args.ssh, &args.kubernetes)?,
+    };
     let folder = Folder::make(&args.output)?;
     let mut index = begun(args, &*carrier)?;
     let asked = asked(args, &index);
@@ -107,7 +110,9 @@ fn begun(args: &CollectArgs, carrier: &dyn Carrier) -> Result<Index> {
 fn asked(args: &CollectArgs, index: &Index) -> Vec<What> {
     let trace = args.trace.map(|for_ns| What::Trace { for_ns, most_mib: args.trace_mib });
     let mut now: Vec<What> = args.capture.then_some(What::Capture).into_iter().chain(args.run).chain(trace).collect();
-    if now.is_empty() && index.asked.is_empty() {
+    if args.bmcs.bmc.is_some() {
+        now.push(What::Firmware);
+    } else if now.is_empty() && index.asked.is_empty() {
         now.push(What::Capture);
     }
     collect::together(&index.asked, &now)

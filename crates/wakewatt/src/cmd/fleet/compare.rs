@@ -36,7 +36,8 @@ pub(super) fn run(args: &CompareArgs, colour: Colour) -> Result<Code> {
         text::fleet(&fleet, args.all, Style { is_on: colour.is_on() }, output::width())
     })?;
     // An answer without a single verdict or rank is none.
-    let is_told = fleet.nodes.iter().any(|n| n.word != Word::CannotTell || !n.differs.is_empty());
+    let is_known = fleet.nodes.iter().any(|n| n.word != Word::CannotTell || !n.differs.is_empty());
+    let is_told = is_known || fleet.firmware.is_some();
     Ok(if is_told { Code::Fine } else { Code::CouldNotMeasure })
 }
 
@@ -67,9 +68,11 @@ fn of_store(args: &CompareArgs, url: &str) -> Result<Fleet> {
         remarks: found.remarks,
         agent_would_add: found.agent_would_add,
     };
-    let mut fleet = compare(&found.table, asked);
-    if let Some(folder) = &args.facts {
-        let files = Files::of(folder)?;
+    let files = args.facts.as_deref().map(Files::of).transpose()?;
+    let mut table = found.table;
+    files.iter().for_each(|files| files.tell_firmware(&mut table));
+    let mut fleet = compare(&table, asked);
+    if let Some(files) = files {
         explain(&mut fleet, &files);
         traced::explain(&mut fleet, &files);
     }

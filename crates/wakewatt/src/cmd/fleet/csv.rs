@@ -3,7 +3,7 @@
 use crate::view::csv::{Ends, text};
 use wakewatt_fleet::document::{Fleet, NodeMeasure, Word};
 
-const HEADS: [&str; 15] = [
+const HEADS: [&str; 16] = [
     "node",
     "class",
     "node_is",
@@ -19,6 +19,7 @@ const HEADS: [&str; 15] = [
     "q_value",
     "why",
     "differs",
+    "firmware",
 ];
 
 /// All rows.
@@ -28,6 +29,7 @@ pub(super) fn fleet(fleet: &Fleet) -> String {
         let class = fleet.classes.get(node.class).map_or(String::new(), |c| c.name.clone());
         let differs: Vec<String> =
             node.differs.iter().map(|d| format!("{}: {} (peers: {})", d.what, d.here, d.peers)).collect();
+        let firmware = firmware(fleet, &node.name);
         let row = |measure: Option<&NodeMeasure>| {
             let m = |f: &dyn Fn(&NodeMeasure) -> String| measure.map_or(String::new(), f);
             vec![
@@ -46,6 +48,7 @@ pub(super) fn fleet(fleet: &Fleet) -> String {
                 m(&|m| m.q_value.map_or(String::new(), |q| q.to_string())),
                 m(&|m| m.why.clone().unwrap_or_default()),
                 differs.join("; "),
+                firmware.clone(),
             ]
         };
         if node.measures.is_empty() {
@@ -54,6 +57,17 @@ pub(super) fn fleet(fleet: &Fleet) -> String {
         rows.extend(node.measures.iter().map(|measure| row(Some(measure))));
     }
     text(Ends::Unix, &rows)
+}
+
+/// What its firmware has otherwise than that of most of its class.
+fn firmware(fleet: &Fleet, node: &str) -> String {
+    let uneven = fleet.firmware.iter().flat_map(|f| &f.uneven);
+    let told = uneven.filter_map(|u| {
+        let other = u.others.iter().find(|other| other.nodes.iter().any(|name| name == node))?;
+        let usual = u.usual.as_ref().map_or_else(|| "mixed".to_string(), |usual| format!("usual: {usual}"));
+        Some(format!("{}: {} ({usual})", u.what, other.value))
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// As in the document.

@@ -25,6 +25,7 @@ pub(super) fn fleet(fleet: &Fleet, is_all: bool, style: Style, width: usize) -> 
     for node in fleet.nodes.iter().filter(|n| n.is_odd() || !n.differs.is_empty()) {
         odd(&mut out, node, is_all, style);
     }
+    firmware(&mut out, fleet, is_all, style);
     for (at, class) in fleet.classes.iter().enumerate() {
         let nodes: Vec<&Node> = fleet.nodes.iter().filter(|n| n.class == at).collect();
         let plural = if class.n_nodes == 1 { "node" } else { "nodes" };
@@ -43,6 +44,25 @@ pub(super) fn fleet(fleet: &Fleet, is_all: bool, style: Style, width: usize) -> 
     list(&mut out, "To be known with it", &fleet.remarks, style);
     list(&mut out, "The agent on each node would add", &fleet.agent_would_add, style);
     out
+}
+
+/// What firmware has otherwise on some nodes of a class.
+fn firmware(out: &mut String, fleet: &Fleet, is_all: bool, style: Style) {
+    let Some(found) = &fleet.firmware else { return };
+    let _ = writeln!(out, "\n{}", style.bold("Firmware"));
+    if found.uneven.is_empty() {
+        let _ =
+            writeln!(out, "  Nothing differs within a class: {} settings and versions are equal.", found.n_settings);
+    }
+    let n = if is_all { found.uneven.len() } else { found.uneven.len().min(MOST_ROWS) };
+    for uneven in &found.uneven[..n] {
+        let class = fleet.classes.get(uneven.class).filter(|_| fleet.classes.len() > 1);
+        let class = class.map_or_else(String::new, |class| format!("{}: ", class.name));
+        let _ = writeln!(out, "  - {}", visible::line(&format!("{class}{}", uneven.sentence)));
+    }
+    if n < found.uneven.len() {
+        let _ = writeln!(out, "  … and {} more (--all shows them)", found.uneven.len() - n);
+    }
 }
 
 fn odd(out: &mut String, node: &Node, is_all: bool, style: Style) {

@@ -12,13 +12,17 @@ use std::time::SystemTime;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::{host_file, mask};
 use wakewatt_import::Imported;
+use wakewatt_words::{say, spoken, word};
 
 pub fn run(args: &ImportArgs, colour: Colour) -> Result<Code> {
     let host = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let wtrace = args.wtrace.as_deref().map(|file| Outlet::open(file, "--wtrace")).transpose()?;
-    let mut imported = importing::read(&args.files)?;
+    let mut imported = importing::read(&args.files, args.from_host.as_deref())?;
     if imported.document.files.is_empty() {
-        return Err(Failure::error(Code::Usage, "that is a .host file already: wakewatt inspect --host reads it"));
+        return Err(Failure::error(
+            Code::Usage,
+            spoken(|| word!("that is a .host file already: wakewatt inspect --host reads it")),
+        ));
     }
     // The first of these takes what the text shows, so the text comes last.
     let is_empty = imported.is_empty();
@@ -26,18 +30,18 @@ pub fn run(args: &ImportArgs, colour: Colour) -> Result<Code> {
     if let Some(outlet) = wtrace.filter(|_| n_pairs > 0) {
         write_wtrace(&mut imported, &outlet)?;
     } else if args.wtrace.is_some() {
-        output::remark("no .wtrace: the texts hold no idle interval (power:cpu_idle events)");
+        output::remark(spoken(|| word!("no .wtrace: the texts hold no idle interval (power:cpu_idle events)")));
     }
     let shown = if args.json {
         output::json("import", &imported.document).and_then(|text| output::print(&text))
     } else {
-        output::print(&text::text(&imported, args.all, Style { is_on: colour.is_on() }))
+        output::print(&spoken(|| text::text(&imported, args.all, Style { is_on: colour.is_on() })))
     };
     if let Some(outlet) = host.filter(|_| !is_empty) {
         write_host(imported, args.unmasked, &outlet)?;
     }
     if is_empty {
-        output::complain("nothing was understood; docs/import.md lists what is read");
+        output::complain(spoken(|| word!("nothing was understood; docs/import.md lists what is read")));
     }
     Ok(output::settled(shown, if is_empty { Code::BadFile } else { Code::Fine }))
 }
@@ -50,7 +54,7 @@ fn write_wtrace(imported: &mut Imported, outlet: &Outlet) -> Result<()> {
     if let Some(bytes) = recorded.wtrace(&facts, env!("CARGO_PKG_VERSION"), now_s) {
         outlet.write_bytes(&bytes)?;
         let name = outlet.path().display();
-        output::remark(&format!("wrote {name} ({n} idle intervals); read it with: wakewatt replay {name}"));
+        output::remark(&spoken(|| say!("wrote {name} ({n} idle intervals); read it with: wakewatt replay {name}")));
     }
     Ok(())
 }
@@ -72,11 +76,11 @@ fn write_host(imported: Imported, is_unmasked: bool, outlet: &Outlet) -> Result<
     } else {
         comments.push("serial numbers, addresses and names are masked".into());
         if let Some(said) = mask::tree(&mut tree).said() {
-            output::remark(&format!("masked: {said}"));
+            output::remark(&spoken(|| say!("masked: {said}")));
         }
     }
     outlet.write_bytes(host_file::write(&tree, &comments).as_bytes())?;
     let name = outlet.path().display();
-    output::remark(&format!("wrote {name}; read it with: wakewatt inspect --host {name}"));
+    output::remark(&spoken(|| say!("wrote {name}; read it with: wakewatt inspect --host {name}")));
     Ok(())
 }

@@ -12,6 +12,7 @@ use wakewatt_core::stats::middle::median;
 use wakewatt_core::units::Cpu;
 use wakewatt_lab::context::Lab;
 use wakewatt_lab::survey::{self, CoresPlan, Found, neighbourhood};
+use wakewatt_words::{say, word};
 
 /// More columns than this are grouped by last-level cache.
 const MAX_COLUMNS: usize = 24;
@@ -27,11 +28,10 @@ pub(super) fn run(args: &CoresArgs, lab: Lab<'_>) -> Result<Measured> {
 
 /// The heat map in characters; the page's section, below it, has the medians by nearness.
 pub(super) fn text(out: &mut String, sample: &CoresSample, src: &dyn Source, width: usize) {
-    let said = format!(
-        "One cache line handed from CPU to CPU, ns one way (medians of {} batches of {} hand-overs). The row leads, and the \
-         line lies on its memory node.",
-        sample.pairs.first().map_or(0, |p| p.n_batches),
-        sample.hand_overs_per_batch
+    let said = say!(
+        "One cache line handed from CPU to CPU, ns one way (medians of {n_batches} batches of {n} hand-overs). The row leads, and the line lies on its memory node.",
+        n_batches = sample.pairs.first().map_or(0, |p| p.n_batches),
+        n = sample.hand_overs_per_batch
     );
     let _ = writeln!(out, "{}\n", wrap("", "", &said, width));
     matrix(out, sample, &neighbourhood(src, &sample.cpus));
@@ -59,7 +59,7 @@ fn matrix(out: &mut String, sample: &CoresSample, near: &Neighbourhood) {
     let fastest = cells.values().copied().fold(f64::INFINITY, f64::min);
     let slowest = cells.values().copied().fold(0.0, f64::max);
     if is_grouped {
-        let _ = writeln!(out, "grouped by last-level cache; a cell is the median of its pairs");
+        let _ = writeln!(out, "{}", word!("grouped by last-level cache; a cell is the median of its pairs"));
     }
     let width = heads.iter().map(String::len).max().unwrap_or(1).max(5);
     let line: String = heads.iter().map(|h| format!(" {h:>width$} ")).collect();
@@ -79,7 +79,7 @@ fn matrix(out: &mut String, sample: &CoresSample, near: &Neighbourhood) {
         let _ = writeln!(out);
     }
     if slowest > fastest * 1.2 {
-        let _ = writeln!(out, "shade: blank {fastest:.0}ns … # {slowest:.0}ns, in equal steps");
+        let _ = writeln!(out, "{}", say!("shade: blank {fastest:.0}ns … # {slowest:.0}ns, in equal steps"));
     }
 }
 

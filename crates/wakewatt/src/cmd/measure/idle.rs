@@ -11,6 +11,7 @@ use wakewatt_lab::context::Lab;
 use wakewatt_lab::idle_cost::{IdleCostPlan, measure};
 use wakewatt_lab::pick;
 use wakewatt_lab::survey::allowed_cpus;
+use wakewatt_words::{say, spoken, word};
 
 /// Kinds when none are named: one the hardware may foresee, one it cannot, and one as a request wakes a server.
 const KINDS: [WakeKind; 3] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Futex];
@@ -23,12 +24,14 @@ pub(super) fn run(args: &IdleCostArgs, lab: Lab<'_>) -> Result<Measured> {
         Some(cpu) => {
             return Err(Failure::error(
                 Code::CouldNotMeasure,
-                format!(
-                    "CPU {cpu} is not available to this process (it may use {allowed}); choose one of those with --cpu"
-                ),
+                spoken(|| {
+                    say!(
+                        "CPU {cpu} is not available to this process (it may use {allowed}); choose one of those with --cpu"
+                    )
+                }),
             ));
         }
-        None => return Err(Failure::error(Code::CouldNotMeasure, "this process may use no CPU")),
+        None => return Err(Failure::error(Code::CouldNotMeasure, spoken(|| word!("this process may use no CPU")))),
     };
     let facts = Snapshot::read(lab.src, |topic| ["idle", "topology", "qos"].contains(&topic));
     let kinds: Vec<WakeKind> = match args.kind.is_empty() {

@@ -96,7 +96,9 @@ pub fn run(args: &MeasureArgs) -> Result<End> {
     };
     let shown = match is_json {
         true => output::json("measure", &measured).and_then(|text| output::print(&text)),
-        false => output::print(&text::text(&measured, &src, output::width(), Colour::Auto.is_on())),
+        false => output::print(&wakewatt_words::spoken(|| {
+            text::text(&measured, &src, output::width(), Colour::Auto.is_on())
+        })),
     };
     let rates = match &args.what {
         Measure::Power(args) => args.meters.rates.rates(),

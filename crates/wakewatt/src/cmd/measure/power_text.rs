@@ -4,24 +4,28 @@ use crate::view::wrap::wrap;
 use std::fmt::Write as _;
 use wakewatt_core::units::{show_ns, show_uw};
 use wakewatt_lab::survey::PowerSample;
+use wakewatt_words::say;
 
 /// It, before the section.
 pub(super) fn text(out: &mut String, power: &PowerSample, width: usize) {
     let length = show_ns(power.sample.window.length_ns());
-    let of = power.command.as_ref().map_or(String::new(), |c| format!(" of {:?} (exit {})", c.program, c.exit_code));
+    let of = power
+        .command
+        .as_ref()
+        .map_or(String::new(), |c| say!(" of {program:?} (exit {code})", program = c.program, code = c.exit_code));
     let said = match power.sample.chosen().is_some() {
-        true => format!("Power, measured in {length}{of}"),
-        false => format!("Power: no meter of this machine works; nothing was measured in {length}{of}"),
+        true => say!("Power, measured in {length}{of}"),
+        false => say!("Power: no meter of this machine works; nothing was measured in {length}{of}"),
     };
     let _ = writeln!(out, "{}", wrap("", "", &said, width));
     if let Some(model) = &power.modelled {
-        let said = format!(
-            "Modelled, not measured ({}): {} ({} to {}); {}",
-            model.covers,
-            show_uw(model.power_uw),
-            show_uw(model.low_uw),
-            show_uw(model.high_uw),
-            model.basis
+        let said = say!(
+            "Modelled, not measured ({covers}): {power} ({low} to {high}); {basis}",
+            covers = model.covers,
+            power = show_uw(model.power_uw),
+            low = show_uw(model.low_uw),
+            high = show_uw(model.high_uw),
+            basis = model.basis
         );
         let _ = writeln!(out, "{}", wrap("", "", &said, width));
     }

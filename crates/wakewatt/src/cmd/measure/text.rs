@@ -6,6 +6,7 @@ use crate::report::terminal;
 use std::fmt::Write as _;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, word};
 
 /// All of it.
 pub(super) fn text(measured: &Measured, src: &dyn Source, width: usize, is_coloured: bool) -> String {
@@ -16,24 +17,26 @@ pub(super) fn text(measured: &Measured, src: &dyn Source, width: usize, is_colou
     out += &terminal::samples(&measured.evidence(), width, is_coloured);
     let _ = match scheduling(measured) {
         Some(Scheduling::Fifo(priority)) => {
-            writeln!(out, "\nThreads pinned, SCHED_FIFO {priority}; nothing on this machine was changed.")
+            writeln!(out, "\n{}", say!("Threads pinned, SCHED_FIFO {priority}; nothing on this machine was changed."))
         }
         Some(Scheduling::Ordinary) => {
             writeln!(
                 out,
-                "\nThreads pinned, SCHED_OTHER as asked for: run-queue delay is included. Nothing was changed."
+                "\n{}",
+                word!("Threads pinned, SCHED_OTHER as asked for: run-queue delay is included. Nothing was changed.")
             )
         }
         Some(Scheduling::Other(why)) => {
-            writeln!(out, "\nThreads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing was changed.")
+            let said = say!("Threads pinned, SCHED_OTHER ({why}): run-queue delay is included. Nothing was changed.");
+            writeln!(out, "\n{said}")
         }
         None if measured.memory.is_some() || !measured.speed.is_empty() => {
-            writeln!(out, "\nThreads pinned, SCHED_OTHER; nothing on this machine was changed.")
+            writeln!(out, "\n{}", word!("Threads pinned, SCHED_OTHER; nothing on this machine was changed."))
         }
         None => Ok(()),
     };
     for line in &measured.not_done {
-        let _ = writeln!(out, "not measured: {line}");
+        let _ = writeln!(out, "{}", say!("not measured: {line}"));
     }
     out
 }

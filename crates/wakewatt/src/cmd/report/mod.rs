@@ -17,8 +17,10 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::record::cited;
 use wakewatt_core::rules::judge;
 use wakewatt_host::place::{Folder, PlaceError};
+use wakewatt_words::{say, spoken};
 
 /// The page's name when none is given and nothing else was asked for.
 const DEFAULT_PAGE: &str = "wakewatt-report.html";
@@ -28,7 +30,8 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     args.png.iter().try_for_each(|_| Feature::Png.need("report --png"))?;
     args.parquet.iter().try_for_each(|_| Feature::Parquet.need("report --parquet"))?;
     let (run, evidence) = saved::open(&args.run)?;
-    let rulings = judge(&evidence);
+    let mut rulings = judge(&evidence);
+    cited::cite(&mut rulings, &run.cited);
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let generated_at = format!("{now}, of {}", evidence.facts.origin);
     let mut report = Report::new(report::title(&evidence.facts), generated_at, evidence, rulings);
@@ -44,7 +47,7 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
     let page = args.output.as_deref().or(is_default.then_some(Path::new(DEFAULT_PAGE)));
     if let Some(file) = page {
         output::write_file(file, &report.to_html()?)?;
-        output::remark(&format!("Report: {}", file.display()));
+        output::remark(&spoken(|| say!("Report: {path}", path = file.display())));
     }
     if let Some(folder) = &args.csv {
         write_tables(folder, &report.evidence)?;
@@ -64,12 +67,12 @@ pub fn run(args: &ReportArgs, colour: Colour) -> Result<Code> {
 fn write_charts(report: &Report, folder: &Path, format: Format, theme: Theme) -> Result<()> {
     let files =
         export::write(report, folder, &[format], theme).map_err(|e| Failure::error(Code::BadFile, format!("{e:#}")))?;
-    let said = if files.is_empty() {
-        "no charts: the run holds nothing to draw".into()
-    } else {
-        format!("{} charts", files.len())
-    };
-    output::remark(&format!("{} in {}: {said}", format.extension().to_uppercase(), folder.display()));
+    let said = spoken(|| match files.len() {
+        0 => say!("no charts: the run holds nothing to draw"),
+        n => say!("{n} charts"),
+    });
+    let (kind, folder) = (format.extension().to_uppercase(), folder.display());
+    output::remark(&spoken(|| say!("{kind} in {folder}: {said}")));
     Ok(())
 }
 
@@ -83,7 +86,8 @@ fn write_tables(folder: &Path, evidence: &Evidence) -> Result<()> {
         place.write(table.to_csv().as_bytes()).map_err(bad)?;
     }
     let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
-    let said = if names.is_empty() { "no samples, so no tables".to_string() } else { names.join(", ") };
-    output::remark(&format!("CSV in {}: {said}", folder.path().display()));
+    let said = spoken(|| if names.is_empty() { say!("no samples, so no tables") } else { names.join(", ") });
+    let folder = folder.path().display();
+    output::remark(&spoken(|| say!("{kind} in {folder}: {said}", kind = "CSV")));
     Ok(())
 }

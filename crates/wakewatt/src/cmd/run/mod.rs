@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wakewatt_host::live::Live;
 use wakewatt_lab::per_node::{CopyRun, EndedCopy, Pass, PerNodePlan, Ran, Scaling, Where, copies, places};
 use wakewatt_lab::survey::allowed_cpus;
+use wakewatt_words::{spoken, word};
 use words::{told, told_scaling};
 
 /// Runs it.
@@ -25,16 +26,16 @@ pub fn run(args: &RunArgs) -> Result<End> {
     let allowed = allowed_cpus()?;
     let bound = places(&Live::this_machine(), &allowed)?;
     if bound.len() == 1 {
-        output::remark("One memory node: one copy, bound to it; there is nothing to spread.");
+        output::remark(spoken(|| word!("One memory node: one copy, bound to it; there is nothing to spread.")));
     }
     let signals = Signals::listen()?;
     let signal = || signals.take();
     let mut alone = None;
     if args.compare {
-        output::remark("First one copy, not bound.");
+        output::remark(spoken(|| word!("First one copy, not bound.")));
         let (ended, is_interrupted) = copies(&plan, &[Where { node: None, cpus: allowed }], &signal)?;
         if let Some(code) = worst(&ended).filter(|code| *code != 0) {
-            output::complain("The unbound copy failed, so there is nothing to compare with.");
+            output::complain(spoken(|| word!("The unbound copy failed, so there is nothing to compare with.")));
             document(args, &[], ended.first(), None, is_interrupted)?;
             return Ok(End::Command(code));
         }

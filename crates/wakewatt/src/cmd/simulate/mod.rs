@@ -14,6 +14,7 @@ use crate::saved;
 use anyhow::Result;
 use std::path::Path;
 use std::time::SystemTime;
+use wakewatt_core::cost::Rates;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::source::Tree;
 use wakewatt_core::visible;
@@ -73,6 +74,8 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     } else {
         text::study(&found, args.details, output::width())
     })?;
+    let rates = Rates { price: args.price.clone(), emission: args.co2.clone() };
+    output::costs(&rates, &evidence)?;
     Ok(saving.map_or(Code::Fine, |saving| saving.finish_with(&evidence, Code::Fine)))
 }
 

@@ -7,6 +7,7 @@ use crate::view::wrap::wrap;
 use serde::Serialize;
 use std::fmt::Write as _;
 use wakewatt_tune::apply::{Outcome, SettingOutcome, SettingResult};
+use wakewatt_words::{say, word};
 
 /// The document of `tune apply`.
 #[derive(Debug, Serialize)]
@@ -66,12 +67,12 @@ impl Applied {
 pub(super) fn in_a_sentence(applied: &Applied) -> String {
     match (&applied.id, &applied.failed) {
         (Some(id), _) => match applied.confirm_within_s {
-            Some(s) => format!("{id} is applied; it is undone in {s} s unless confirmed: wakewatt tune confirm"),
-            None => format!("{id} is applied and stays; wakewatt tune undo {id} takes it back"),
+            Some(s) => say!("{id} is applied; it is undone in {s} s unless confirmed: wakewatt tune confirm"),
+            None => say!("{id} is applied and stays; wakewatt tune undo {id} takes it back"),
         },
-        (None, Some(why)) if applied.not_restored.is_empty() => format!("nothing stays changed: {why}"),
-        (None, Some(why)) => format!("NOT everything could be put back: {why}"),
-        (None, None) => "nothing had to be changed".into(),
+        (None, Some(why)) if applied.not_restored.is_empty() => say!("nothing stays changed: {why}"),
+        (None, Some(why)) => say!("NOT everything could be put back: {why}"),
+        (None, None) => say!("nothing had to be changed"),
     }
 }
 
@@ -89,9 +90,9 @@ pub(super) fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String
             SettingResult::WasSo => continue,
             SettingResult::Set => String::new(),
             SettingResult::Clamped(how) => format!(" ({how})"),
-            SettingResult::Refused(why) => format!(" REFUSED: {why}"),
+            SettingResult::Refused(why) => say!(" REFUSED: {why}"),
         };
-        let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
+        let force = setting.effective.as_ref().map_or(String::new(), |e| say!("; in force: {e}"));
         let (from, to) = (&setting.before_shown, &setting.requested_shown);
         let said = format!("{from} -> {to}{what}{force}");
         // A 512-CPU machine has one line per kind of change, not per CPU.
@@ -101,34 +102,36 @@ pub(super) fn text(applied: &Applied, outcome: &Outcome, style: Style) -> String
         }
     }
     for (name, said, n, place) in lines {
-        let at = if n > 1 { format!("{n} places from {place} on") } else { place };
-        let _ = writeln!(out, "{}", wrap("  ", "      ", &format!("{name} at {at}: {said}"), width));
+        let at = if n > 1 { say!("{n} places from {place} on") } else { place };
+        let _ = writeln!(out, "{}", wrap("  ", "      ", &say!("{name} at {at}: {said}"), width));
     }
     for why in &applied.left_out {
-        let _ = writeln!(out, "{}", wrap("  left out: ", "      ", why, width));
+        let _ = writeln!(out, "{}", wrap(&say!("  left out: "), "      ", why, width));
     }
     if let Some(why) = &applied.failed {
         let all = if applied.not_restored.is_empty() {
-            "everything is as before"
+            word!("everything is as before")
         } else {
-            "NOT everything could be put back"
+            word!("NOT everything could be put back")
         };
-        let _ = writeln!(out, "{}", style.red(&wrap("Taken back: ", "  ", &format!("{why}; {all}"), width)));
+        let _ = writeln!(out, "{}", style.red(&wrap(word!("Taken back: "), "  ", &format!("{why}; {all}"), width)));
         return out;
     }
     if let Some(said) = &applied.guard {
-        let _ = writeln!(out, "{}", wrap("Guard: ", "  ", said, width));
+        let _ = writeln!(out, "{}", wrap(word!("Guard: "), "  ", said, width));
     }
     for note in &applied.notes {
-        let _ = writeln!(out, "{}", wrap("Note: ", "  ", note, width));
+        let _ = writeln!(out, "{}", wrap(word!("Note: "), "  ", note, width));
     }
     let _ = match &outcome.id {
-        Some(id) => writeln!(
-            out,
-            "{} applied: {n_set} settings written and read back, {n_so} were so already, {n_out} left out. Undo: wakewatt tune undo {id}",
-            style.bold(id)
-        ),
-        None => writeln!(out, "Nothing to do: {n_so} settings are so already."),
+        Some(id) => {
+            let name = style.bold(id);
+            let said = say!(
+                "{name} applied: {n_set} settings written and read back, {n_so} were so already, {n_out} left out. Undo: wakewatt tune undo {id}"
+            );
+            writeln!(out, "{said}")
+        }
+        None => writeln!(out, "{}", say!("Nothing to do: {n_so} settings are so already.")),
     };
     out
 }

@@ -17,6 +17,7 @@ use wakewatt_tune::apply::{ApplyError, Confirm, Order, Outcome};
 use wakewatt_tune::asked::{OrderError, Ordered, Terms};
 use wakewatt_tune::begin::{BeginError, ClearError, Cleared, Tuner, When, clear_and_begin};
 use wakewatt_tune::sweep::{InTheWay, Sweep};
+use wakewatt_words::spoken;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -103,11 +104,11 @@ fn show(args: &ApplyArgs, outcome: &Outcome, applied: &Applied, colour: Colour) 
     if args.json {
         telling.text(&output::json("tune-apply", applied)?);
     } else {
-        telling.text(&text(applied, outcome, Style { is_on: colour.is_on() }));
+        telling.text(&spoken(|| text(applied, outcome, Style { is_on: colour.is_on() })));
     }
     applied.not_restored.iter().for_each(|line| output::complain(line));
     let journal_left = outcome.failed.as_ref().and_then(|(_, report)| report.journal_left());
     journal_left.iter().for_each(|line| output::complain(line));
     let code = applied.code(outcome.n_refused > 0, journal_left.is_some());
-    Ok(telling.end(code, &in_a_sentence(applied)))
+    Ok(telling.end(code, &spoken(|| in_a_sentence(applied))))
 }

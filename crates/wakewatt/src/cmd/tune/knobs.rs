@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_tune::knob::{Host, Knob, Reversible, Scope, Site};
 use wakewatt_tune::knobs::KNOBS;
+use wakewatt_words::{Language, say, told, within, word};
 
 /// One knob on a host.
 #[derive(Debug, Serialize)]
@@ -52,6 +53,11 @@ pub struct Knobs {
 
 /// Runs it.
 pub(super) fn run(args: &KnobsArgs, colour: Colour) -> Result<Code> {
+    let language = if args.json { Language::English } else { wakewatt_words::wanted() };
+    within(language, || listed(args, colour))
+}
+
+fn listed(args: &KnobsArgs, colour: Colour) -> Result<Code> {
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
     let is_wanted =
@@ -61,7 +67,7 @@ pub(super) fn run(args: &KnobsArgs, colour: Colour) -> Result<Code> {
         let ids: Vec<&str> = KNOBS.iter().map(|k| k.about().id).collect();
         return Err(Failure::error(
             Code::Usage,
-            format!("{}: no such knob; there are {}", args.ids.join(", "), ids.join(", ")),
+            say!("{asked}: no such knob; there are {ids}", asked = args.ids.join(", "), ids = ids.join(", ")),
         ));
     }
     let knobs =
@@ -86,13 +92,13 @@ fn here(knob: &dyn Knob, host: &Host<'_>, wanted: &[String]) -> KnobHere {
     }
     KnobHere {
         id: about.id.into(),
-        title: about.title.into(),
-        unit: about.unit.into(),
+        title: told(about.title).into(),
+        unit: told(about.unit).into(),
         scope: about.scope,
         io_scope: about.io_scope,
         reversible: about.reversible,
-        price: about.price.into(),
-        risk: about.risk.into(),
+        price: told(about.price).into(),
+        risk: told(about.risk).into(),
         overlaps: about.overlaps.iter().map(ToString::to_string).collect(),
         sites,
         missing,
@@ -102,7 +108,8 @@ fn here(knob: &dyn Knob, host: &Host<'_>, wanted: &[String]) -> KnobHere {
 fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> String {
     let mut out = String::new();
     let width = output::width();
-    let _ = writeln!(out, "Settings of {} (wakewatt tune plan --set NAME[@PLACE]=VALUE)", knobs.origin);
+    let head = say!("Settings of {host} (wakewatt tune plan --set NAME[@PLACE]=VALUE)", host = knobs.origin);
+    let _ = writeln!(out, "{head}");
     let mut absent = Vec::new();
     for (here, knob) in knobs.knobs.iter().zip(chosen) {
         if let Some(why) = &here.missing {
@@ -112,16 +119,18 @@ fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> Str
         let _ = writeln!(out, "\n{}  {}", style.bold(&here.id), style.dim(&here.title));
         for (name, now, valid, at) in summary(*knob, &here.sites) {
             let _ = writeln!(out, "{}", wrap(&format!("  {name} = {now}  "), "      ", &at, width));
-            let _ = writeln!(out, "{}", wrap("      takes ", "        ", &valid, width));
+            let _ = writeln!(out, "{}", wrap(&say!("      takes "), "        ", &valid, width));
         }
         if is_long {
-            for (word, what) in [("unit", &here.unit), ("price", &here.price), ("risk", &here.risk)] {
+            for (word, what) in
+                [(word!("unit"), &here.unit), (word!("price"), &here.price), (word!("risk"), &here.risk)]
+            {
                 let _ = writeln!(out, "{}", wrap(&format!("      {word}: "), "        ", what, width));
             }
         }
     }
     if !absent.is_empty() {
-        let _ = writeln!(out, "\n{}", style.bold("Not here"));
+        let _ = writeln!(out, "\n{}", style.bold(word!("Not here")));
         for (here, why) in absent {
             let _ = writeln!(out, "{}", wrap(&format!("  {}: ", here.id), "      ", why, width));
         }
@@ -134,10 +143,10 @@ fn summary(knob: &dyn Knob, sites: &[Site]) -> Vec<(String, String, String, Stri
     let mut rows: Vec<(String, String, String, CpuSet, Vec<&Site>)> = Vec::new();
     for site in sites {
         let now = site.now.as_ref().map_or_else(
-            || format!("({})", site.unread.as_deref().unwrap_or("unknown")),
+            || format!("({})", site.unread.as_deref().unwrap_or(word!("unknown"))),
             |text| knob.decode(site, text),
         );
-        let valid = site.refusal.as_ref().map_or_else(|| site.valid.to_string(), |why| format!("nothing: {why}"));
+        let valid = site.refusal.as_ref().map_or_else(|| site.valid.to_string(), |why| say!("nothing: {why}"));
         let is_like = |r: &&mut (String, String, String, CpuSet, Vec<&Site>)| {
             r.0 == site.name && r.1 == now && r.2 == valid && r.4.iter().all(|other| other.kind == site.kind)
         };
@@ -153,7 +162,7 @@ fn summary(knob: &dyn Knob, sites: &[Site]) -> Vec<(String, String, String, Stri
         let names: Vec<&str> = sites.iter().map(|s| s.place.as_str()).collect();
         let names = match names.len() {
             1..=3 => names.join(", "),
-            n => format!("{} and {} more", names[..2].join(", "), n - 2),
+            n => say!("{names} and {n_more} more", names = names[..2].join(", "), n_more = n - 2),
         };
         match (sites.first().and_then(|s| s.kind.as_deref()), cpus.is_empty()) {
             (Some(kind), true) => format!("{kind}: {names}"),

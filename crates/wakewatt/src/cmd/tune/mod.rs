@@ -9,6 +9,7 @@ mod predict;
 mod status;
 mod undo;
 mod units;
+mod verdicts;
 
 pub use applied::Applied;
 pub use knobs::Knobs;
@@ -29,6 +30,7 @@ use wakewatt_tune::journal::{Journal, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::profile::{self, Profile, budget};
 use wakewatt_tune::request::{Place, Request};
+use wakewatt_words::say;
 
 /// Runs it.
 pub fn run(args: &TuneArgs, colour: Colour) -> Result<Code> {
@@ -60,12 +62,12 @@ fn gather(wanted: &SettingsWanted, used: Use) -> Result<Asked> {
         if wanted.max_latency.is_some() {
             profile.max_latency = None;
         }
-        words.push(format!("profile {}", if profile.name.is_empty() { name } else { &profile.name }));
+        words.push(say!("profile {name}", name = if profile.name.is_empty() { name } else { &profile.name }));
         requests.extend(profile.all_requests());
         texts.extend(profile.boot_arguments);
     }
     if let Some(limit) = wanted.max_latency {
-        words.push(format!("latency budget {limit}"));
+        words.push(say!("latency budget {limit}"));
         requests.push(budget(limit, &scope));
     }
     for request in &wanted.set {
@@ -86,16 +88,20 @@ fn gather(wanted: &SettingsWanted, used: Use) -> Result<Asked> {
     parameters::allow(&arguments, wanted.any_boot_argument)
         .map_err(|e| Failure::error(Code::Refused, format!("nothing is changed: {e}")))?;
     for strange in parameters::unknown(&arguments) {
-        crate::output::complain(&format!(
-            "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
-        ));
+        crate::output::complain(&wakewatt_words::spoken(|| {
+            say!(
+                "WARNING: --any-boot-argument: {strange} is not a kernel parameter wakewatt knows; every next boot would have it"
+            )
+        }));
     }
     if requests.is_empty() && arguments.is_empty() {
         let names: Vec<&str> = profile::SHIPPED.iter().map(|(n, _)| *n).collect();
-        return Err(usage(format!(
-            "say what is wanted: a profile ({}), --max-latency, --set or --boot-arg",
-            names.join(", ")
-        )));
+        return Err(usage(wakewatt_words::spoken(|| {
+            say!(
+                "say what is wanted: a profile ({names}), --max-latency, --set or --boot-arg",
+                names = names.join(", ")
+            )
+        })));
     }
     Ok(Asked { purpose: words.join(", "), requests, arguments })
 }

@@ -7,6 +7,7 @@ use crate::exit::Code;
 use crate::output::{self, Colour};
 use crate::trusted::Use;
 use crate::view::Style;
+use crate::view::width::{padded, places};
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -15,9 +16,15 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_tune::knob::{Host, Reversible};
 use wakewatt_tune::planning::{PlannedBoot, PlannedStep, TunePlan, plan};
 use wakewatt_tune::resolve::Change;
+use wakewatt_words::{Language, say, within, word};
 
-/// Runs it.
+/// Runs it: the document in English, the text in the reader's language.
 pub(super) fn run(args: &PlanArgs, colour: Colour) -> Result<Code> {
+    let language = if args.json { Language::English } else { wakewatt_words::wanted() };
+    within(language, || planned(args, colour))
+}
+
+fn planned(args: &PlanArgs, colour: Colour) -> Result<Code> {
     let requested = gather(&args.wanted, Use::Looking)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
@@ -49,9 +56,11 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
-    say(&format!("{} ", style.bold("Plan")), "     ", &format!("{}, for {}", plan.purpose, plan.origin));
+    let (purpose, host) = (&plan.purpose, &plan.origin);
+    say(&format!("{} ", style.bold(word!("Plan"))), "     ", &say!("{purpose}, for {host}"));
     for line in &plan.budget {
-        say("budget ", "       ", line);
+        let head = word!("budget ");
+        say(head, &" ".repeat(places(head)), line);
     }
     for (at, planned) in plan.steps.iter().enumerate() {
         let step = &planned.step;
@@ -62,25 +71,25 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
             say("      ", "        ", &line);
         }
         if let Some(later) = &step.later {
-            say("      ", "        ", &format!("not there yet: {later}"));
+            say("      ", "        ", &say!("not there yet: {later}"));
         }
         for why in &step.left_out {
-            say("      left out: ", "        ", why);
+            say(&say!("      left out: "), "        ", why);
         }
         if step.changes.is_empty() && step.later.is_none() {
             continue;
         }
         let mut field = |name: &str, words: &str| {
             if !words.is_empty() {
-                say(&format!("      {:6} ", style.dim(&format!("{name:<6}"))), "             ", words);
+                say(&format!("      {} ", style.dim(&padded(name, 6))), "             ", words);
             }
         };
-        field("why", &step.request.reason);
-        field("price", &planned.price);
-        field("risk", &planned.risk);
-        field("undo", undo_words(planned));
-        step.notes.iter().for_each(|note| field("reach", note));
-        planned.also_set_by.iter().for_each(|who| field("also", &format!("{who}: it may overrule this")));
+        field(word!("why"), &step.request.reason);
+        field(word!("price"), &planned.price);
+        field(word!("risk"), &planned.risk);
+        field(word!("undo"), undo_words(planned));
+        step.notes.iter().for_each(|note| field(word!("reach"), note));
+        planned.also_set_by.iter().for_each(|who| field(word!("also"), &say!("{who}: it may overrule this")));
     }
     if let Some(boot) = &plan.boot {
         boot_text(&mut say, boot, style);
@@ -91,38 +100,39 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     };
-    list("Not possible here", &plan.refused);
-    list("Not possible at boot", plan.no_boot_because.as_slice());
-    list("Only a reboot, the firmware or the hypervisor can", &plan.beyond);
+    list(word!("Not possible here"), &plan.refused);
+    list(word!("Not possible at boot"), plan.no_boot_because.as_slice());
+    list(word!("Only a reboot, the firmware or the hypervisor can"), &plan.beyond);
     out
 }
 
 fn undo_words(planned: &PlannedStep) -> &'static str {
     match planned.reversible {
-        Reversible::Exactly => "exact: the old value is journaled first",
-        Reversible::ByItself => "by itself: it ends with the process that holds it",
-        Reversible::ByReboot => "only a reboot restores everything",
+        Reversible::Exactly => word!("exact: the old value is journaled first"),
+        Reversible::ByItself => word!("by itself: it ends with the process that holds it"),
+        Reversible::ByReboot => word!("only a reboot restores everything"),
     }
 }
 
 fn boot_text(say: &mut impl FnMut(&str, &str, &str), boot: &PlannedBoot, style: Style) {
     say(
-        &format!("\n{} ", style.bold("At the next boot")),
+        &format!("\n{} ", style.bold(word!("At the next boot"))),
         "",
-        &format!("{} by {}", boot.arguments.join(" "), boot.loader),
+        &say!("{arguments} by {loader}", arguments = boot.arguments.join(" "), loader = boot.loader),
     );
     for strange in &boot.unknown {
-        let what =
-            "is not a kernel parameter wakewatt knows (--any-boot-argument); make sure who wants it, and what it does";
-        say(&format!("      {} ", style.red("WARNING")), "        ", &format!("{strange} {what}"));
+        let what = say!(
+            "{strange} is not a kernel parameter wakewatt knows (--any-boot-argument); make sure who wants it, and what it does"
+        );
+        say(&format!("      {} ", style.red(word!("WARNING"))), "        ", &what);
     }
     for file in &boot.files {
         let what = if file.after.is_none() {
-            "goes"
+            word!("goes")
         } else if file.before.is_none() {
-            "is made"
+            word!("is made")
         } else {
-            "changes"
+            word!("changes")
         };
         say("      ", "        ", &format!("{} {what}", file.path));
         let had: Vec<&str> = file.before.as_deref().unwrap_or("").lines().collect();
@@ -131,9 +141,9 @@ fn boot_text(say: &mut impl FnMut(&str, &str, &str), boot: &PlannedBoot, style: 
         }
     }
     for command in &boot.commands {
-        say("      runs ", "           ", command);
+        say(&say!("      runs "), "           ", command);
     }
-    say("      try once: ", "        ", &boot.try_once);
+    say(&say!("      try once: "), "        ", &boot.try_once);
     for note in &boot.notes {
         say("      ", "        ", note);
     }
@@ -157,9 +167,9 @@ fn grouped(changes: &[Change]) -> Vec<String> {
         let at = match (cpus.is_empty(), places.len()) {
             (false, _) => format!("CPUs {cpus}"),
             (true, 1..=3) => places.join(", "),
-            (true, n) => format!("{} and {} more", places[..2].join(", "), n - 2),
+            (true, n) => say!("{places} and {n_more} more", places = places[..2].join(", "), n_more = n - 2),
         };
-        if key.2 { format!("{at}: {} already", key.1) } else { format!("{at}: {} -> {}", key.0, key.1) }
+        if key.2 { say!("{at}: {value} already", value = key.1) } else { format!("{at}: {} -> {}", key.0, key.1) }
     };
     order.iter().map(line).collect()
 }

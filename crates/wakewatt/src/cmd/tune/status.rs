@@ -4,6 +4,7 @@
 //! wake-up, and both end with 6 when something does not hold.
 
 use super::every_journal;
+use super::verdicts::lines;
 use crate::cli::tune::StatusArgs;
 use crate::exit::Code;
 use crate::interrupt::Interrupt;
@@ -12,14 +13,14 @@ use crate::view::Style;
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use wakewatt_core::samples::wakeup::WakeupSample;
 use wakewatt_core::units::show_ns;
 use wakewatt_host::kernel_log;
 use wakewatt_tune::boot::check::BootVerdict;
 use wakewatt_tune::here;
-use wakewatt_tune::status::{Run, SettingState, SettingVerdict, TransactionState};
+use wakewatt_tune::status::{Run, TransactionState};
+use wakewatt_words::{say, spoken, word};
 
 /// The document of `tune status` and `tune verify`.
 #[derive(Debug, Serialize)]
@@ -56,7 +57,7 @@ pub(super) fn run(args: &StatusArgs, colour: Colour, is_verifying: bool) -> Resu
     if args.json {
         output::print(&output::json("tune-status", &statuses)?)?;
     } else {
-        output::print(&text(&statuses, is_readable, Style { is_on: colour.is_on() }))?;
+        output::print(&spoken(|| text(&statuses, is_readable, Style { is_on: colour.is_on() })))?;
     }
     let is_left_behind = statuses.transactions.iter().any(|t| t.run == Some(Run::Ended));
     Ok(match (is_readable, statuses.is_good) {
@@ -75,23 +76,23 @@ fn is_about_idle(t: &TransactionState) -> bool {
 fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
     if statuses.transactions.is_empty() {
         // A journal that cannot be read may be of settings that are.
-        return if is_readable { "Nothing is applied.\n".into() } else { String::new() };
+        return if is_readable { say!("Nothing is applied.\n") } else { String::new() };
     }
     let mut out = String::new();
     let width = output::width();
     for t in &statuses.transactions {
         let when = match (&t.undone_in_s, t.is_of_this_boot) {
-            (Some(s), true) => format!("undone in {s} s unless confirmed (wakewatt tune confirm)"),
-            (Some(_), false) => "never confirmed, and the machine has booted since (wakewatt recover)".into(),
-            (None, true) if t.run == Some(Run::GoesOn) => "not complete: its run goes on".into(),
+            (Some(s), true) => say!("undone in {s} s unless confirmed (wakewatt tune confirm)"),
+            (Some(_), false) => say!("never confirmed, and the machine has booted since (wakewatt recover)"),
+            (None, true) if t.run == Some(Run::GoesOn) => say!("not complete: its run goes on"),
             (None, true) if t.run == Some(Run::Unseen) => {
-                "not complete: its process is of another PID namespace, and only there can be told whether it runs; if \
-                 not, wakewatt recover undoes it"
-                    .into()
+                say!(
+                    "not complete: its process is of another PID namespace, and only there can be told whether it runs; if not, wakewatt recover undoes it"
+                )
             }
-            (None, true) if t.run.is_some() => "not complete: its run was cut short; wakewatt recover undoes it".into(),
+            (None, true) if t.run.is_some() => say!("not complete: its run was cut short; wakewatt recover undoes it"),
             (None, true) => t.phase.clone(),
-            (None, false) => format!("{}, before this boot", t.phase),
+            (None, false) => say!("{phase}, before this boot", phase = t.phase),
         };
         let _ = writeln!(out, "{} {} [{when}]", style.bold(&t.id), t.purpose);
         for (line, is_good) in lines(&t.settings) {
@@ -99,19 +100,25 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
             let _ = writeln!(out, "{}", if is_good { line } else { style.red(&line) });
         }
         for command in &t.commands_left {
-            let line = format!("{command}: may have been run, and was not taken back");
+            let line = say!("{command}: may have been run, and was not taken back");
             let _ = writeln!(out, "{}", style.red(&wrap("! ", "      ", &line, width)));
         }
         if !t.waits_for_boot.is_empty() {
-            let line = format!("kernel parameters {}: wait for the next boot", t.waits_for_boot.join(" "));
+            let line = say!("kernel parameters {names}: wait for the next boot", names = t.waits_for_boot.join(" "));
             let _ = writeln!(out, "{}", wrap("  ", "      ", &line, width));
         }
         for check in &t.boot_checks {
             let (mark, words) = match &check.verdict {
                 BootVerdict::Holds => ("  ", format!("{}: {}", check.what, check.found)),
-                BootVerdict::Broken => {
-                    ("! ", format!("{}: should be {}, is {}", check.what, check.wanted, check.found))
-                }
+                BootVerdict::Broken => (
+                    "! ",
+                    say!(
+                        "{what}: should be {wanted}, is {found}",
+                        what = check.what,
+                        wanted = check.wanted,
+                        found = check.found
+                    ),
+                ),
                 BootVerdict::CannotTell { why } => ("? ", format!("{}: {why}", check.what)),
             };
             let line = wrap(mark, "      ", &format!("{words} [{}]", check.path), width);
@@ -119,82 +126,21 @@ fn text(statuses: &Statuses, is_readable: bool, style: Style) -> String {
         }
     }
     if let Some((sample, median)) = statuses.wakeup.as_ref().and_then(|s| Some((s, s.latency.quantile(0.5)?))) {
-        let line = format!(
-            "{} wake-ups of CPU {} after {} of idleness: median {} [{}, {}], {} of them (measured, 95 % interval, which covers {})",
-            sample.kind.word(),
-            sample.cpu,
-            show_ns(sample.gap_ns),
-            show_ns(median.value_ns),
-            show_ns(median.low_ns),
-            show_ns(median.high_ns),
-            sample.latency.n,
-            median.covers
+        let line = say!(
+            "{kind} wake-ups of CPU {cpu} after {gap} of idleness: median {median} [{low}, {high}], {n} of them (measured, 95 % interval, which covers {covers})",
+            kind = sample.kind.word(),
+            cpu = sample.cpu,
+            gap = show_ns(sample.gap_ns),
+            median = show_ns(median.value_ns),
+            low = show_ns(median.low_ns),
+            high = show_ns(median.high_ns),
+            n = sample.latency.n,
+            covers = median.covers
         );
-        let _ = writeln!(out, "{}", wrap("Measured now: ", "  ", &line, width));
+        let _ = writeln!(out, "{}", wrap(word!("Measured now: "), "  ", &line, width));
     }
     if let Some(why) = &statuses.no_wakeup_because {
-        let _ = writeln!(out, "{}", wrap("No wake-up measured: ", "  ", why, width));
+        let _ = writeln!(out, "{}", wrap(word!("No wake-up measured: "), "  ", why, width));
     }
     out
-}
-
-/// What a line is about.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Named {
-    /// A file of wakewatt's, by its path.
-    File(String),
-    /// A setting, by its name; empty where it has none.
-    Setting(String),
-}
-
-/// Equal verdicts of one setting on one line.
-fn lines(settings: &[SettingState]) -> Vec<(String, bool)> {
-    let mut groups: BTreeMap<(Named, String), Vec<&SettingState>> = BTreeMap::new();
-    let mut order = Vec::new();
-    for setting in settings {
-        if let Some(file) = setting.path.strip_prefix("file:") {
-            let now = if setting.now.is_some() { "changed since" } else { "gone" };
-            let words = if setting.verdict.is_good() { "as written" } else { now };
-            let key = (Named::File(file.to_string()), words.to_string());
-            groups.entry(key.clone()).or_default().push(setting);
-            order.push(key);
-            continue;
-        }
-        let wanted = setting.requested_shown.as_deref().unwrap_or("(no such file)");
-        let now = setting.now_shown.as_deref().unwrap_or("nothing");
-        let verdict = match &setting.verdict {
-            SettingVerdict::Holds => format!("= {wanted}"),
-            SettingVerdict::Clamped(how) => format!("= {wanted}: {how}"),
-            SettingVerdict::Drifted { by } if by.is_empty() => {
-                format!("should be {wanted}, is {now}; nobody known turns this")
-            }
-            SettingVerdict::Drifted { by } => format!("should be {wanted}, is {now}; possibly {}", by.join("; or ")),
-            SettingVerdict::Unknown(why) => format!("should be {wanted}; cannot tell: {why}"),
-            SettingVerdict::Gone(why) => format!("should be {wanted}, cannot be read: {why}"),
-            SettingVerdict::ResetByReboot => {
-                format!("should be {wanted}, is {now}: a reboot reset it (--persist keeps it)")
-            }
-            SettingVerdict::LeftChanged { before } => {
-                format!("is {now}, was {} before", before.as_deref().unwrap_or("not there"))
-            }
-            SettingVerdict::NeverSet => format!("should be {wanted}, is {now}: came online later and was never set"),
-        };
-        let force = setting.effective.as_ref().map_or(String::new(), |e| format!("; in force: {e}"));
-        let key = (Named::Setting(setting.name.clone()), verdict + &force);
-        if !groups.contains_key(&key) {
-            order.push(key.clone());
-        }
-        groups.entry(key).or_default().push(setting);
-    }
-    let line = |key: &(Named, String)| {
-        let group = &groups[key];
-        let name = match &key.0 {
-            Named::File(file) => return (format!("file {file}: {}", key.1), group[0].verdict.is_good()),
-            Named::Setting(name) if name.is_empty() => "setting",
-            Named::Setting(name) => name,
-        };
-        let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
-        (format!("{name} {} [{}{more}]", key.1, group[0].path), group[0].verdict.is_good())
-    };
-    order.iter().map(line).collect()
 }

@@ -13,12 +13,13 @@ use wakewatt_tune::here;
 use wakewatt_tune::journal::{Journal, OwnerNow, Phase, STATE_DIR, boot_id};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::{self, Due};
+use wakewatt_words::{say, spoken, word};
 
 /// Puts one or all back.
 pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     let (found, is_readable) = every_journal();
     if found.is_empty() && is_readable {
-        output::print("Nothing to undo: no settings of wakewatt are applied.\n")?;
+        output::print(spoken(|| word!("Nothing to undo: no settings of wakewatt are applied.\n")))?;
         return Ok(Code::Fine);
     }
     let _lock = lock_to_restore(args.force)?;
@@ -41,12 +42,14 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
     for mut journal in chosen {
         telling.line(&format!("{}: {}", journal.id(), journal.purpose));
         if journal.phase == Phase::Open && journal.owner_now() == OwnerNow::Alive {
-            telling.line("  its process still runs and will put it back itself; left alone");
+            telling.line(spoken(|| word!("  its process still runs and will put it back itself; left alone")));
             is_complete = false;
             continue;
         }
         if !journal.is_of_boot(&boot_id) {
-            telling.line("  the machine has booted since, which reset its settings; files are looked at");
+            telling.line(spoken(|| {
+                word!("  the machine has booted since, which reset its settings; files are looked at")
+            }));
         }
         let report = here::put_back(&mut journal, args.force)?;
         for (path, result) in &report.entries {
@@ -64,21 +67,25 @@ pub(super) fn run(args: &UndoArgs) -> Result<Code> {
             continue;
         }
         if open.is_of_boot(&boot_id) && here::is_waiting(open) {
-            telling.line(&format!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up"));
+            telling.line(&spoken(|| {
+                say!("{id} waits for what is out of reach; wakewatt recover --forget {id} gives it up")
+            }));
             continue;
         }
-        output::complain(&format!("{id}: {}: still open: wakewatt recover undoes it", open.purpose));
+        let purpose = &open.purpose;
+        output::complain(&spoken(|| say!("{id}: {purpose}: still open: wakewatt recover undoes it")));
         is_complete = false;
     }
     if let Some(left) = left.iter().find(|j| j.entries.iter().any(|e| e.path == BOOT_ENTRY)) {
         let id = left.id();
-        telling.line(&format!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that"));
+        telling
+            .line(&spoken(|| say!("{id} sets its settings again at the next boot; wakewatt tune undo {id} ends that")));
     }
-    let (code, outcome) = match (is_complete, !kept.is_empty()) {
-        (false, _) => (Code::NotRestored, "not everything is put back"),
-        (true, true) => (Code::BadFile, "all settings are put back; a journal is left"),
-        (true, false) => (Code::Fine, "all settings are put back"),
-    };
+    let (code, outcome) = spoken(|| match (is_complete, !kept.is_empty()) {
+        (false, _) => (Code::NotRestored, word!("not everything is put back")),
+        (true, true) => (Code::BadFile, word!("all settings are put back; a journal is left")),
+        (true, false) => (Code::Fine, word!("all settings are put back")),
+    });
     Ok(telling.end(code, outcome))
 }
 
@@ -88,14 +95,15 @@ fn lock_to_restore(is_forced: bool) -> Result<Option<Lock>> {
         Ok(lock) => Ok(Some(lock)),
         Err(busy @ LockError::Busy(_)) => Err(Failure::error(Code::Busy, busy.to_string())),
         Err(error) if is_forced => {
-            output::complain(&format!("{error}; going on without it, as --force asks"));
+            output::complain(&spoken(|| say!("{error}; going on without it, as --force asks")));
             Ok(None)
         }
         Err(error) => {
-            let why = format!(
-                "{error}; nothing is undone. It needs root; if no other wakewatt is changing settings, --force undoes \
-                 without the lock"
-            );
+            let why = spoken(|| {
+                say!(
+                    "{error}; nothing is undone. It needs root; if no other wakewatt is changing settings, --force undoes without the lock"
+                )
+            });
             Err(Failure::error(Code::Refused, why))
         }
     }
@@ -114,7 +122,9 @@ fn refuse_out_of_order(journal: &Journal) -> Result<()> {
             let (id, later) = (journal.id(), other.id());
             return Err(Failure::error(
                 Code::NotRestored,
-                format!("{id}: {later} has set {} since; undo {later} first, or use --force", entry.path),
+                spoken(|| {
+                    say!("{id}: {later} has set {path} since; undo {later} first, or use --force", path = entry.path)
+                }),
             ));
         }
     }
@@ -127,32 +137,38 @@ pub(super) fn confirm(args: &WhichArgs) -> Result<Code> {
     let (mut all, _) = journals();
     all.retain(|j| args.id.is_some() || matches!(j.phase, Phase::Unconfirmed { .. }));
     let Some(mut journal) = pick(all, args)? else {
-        output::print("Nothing waits for confirmation.\n")?;
+        output::print(spoken(|| word!("Nothing waits for confirmation.\n")))?;
         return Ok(Code::Fine);
     };
     let id = journal.id();
     match journal.phase {
         Phase::Applied => {
-            output::print(&format!("{id}: is confirmed already\n"))?;
+            output::print(&spoken(|| say!("{id}: is confirmed already\n")))?;
             return Ok(Code::Fine);
         }
         Phase::Open => {
-            return Err(Failure::error(Code::Refused, format!("{id}: is not complete; wakewatt recover undoes it")));
+            return Err(Failure::error(
+                Code::Refused,
+                spoken(|| say!("{id}: is not complete; wakewatt recover undoes it")),
+            ));
         }
         Phase::Unconfirmed { .. } => {}
     }
     if let Due::Now(why) = recovery::due(&journal, &boot_id(), clock::boottime_ns(), OwnerNow::Gone) {
-        return Err(Failure::error(Code::Refused, format!("{id}: too late: {why}; wakewatt recover undoes it")));
+        return Err(Failure::error(
+            Code::Refused,
+            spoken(|| say!("{id}: too late: {why}; wakewatt recover undoes it")),
+        ));
     }
     journal.phase = Phase::Applied;
     if let Err(error) = journal.save(&Disk) {
-        let what = match error.is_in_place {
-            true => "is kept, but a power loss may forget that, and then undo it",
-            false => "is not confirmed and will be undone when its time is up",
-        };
-        return Err(Failure::error(Code::BadFile, format!("{id} {what}: {error}")));
+        let why = spoken(|| match error.is_in_place {
+            true => say!("{id} is kept, but a power loss may forget that, and then undo it: {error}"),
+            false => say!("{id} is not confirmed and will be undone when its time is up: {error}"),
+        });
+        return Err(Failure::error(Code::BadFile, why));
     }
     let mut telling = Telling::default();
-    telling.line(&format!("{id}: kept. wakewatt tune undo {id} takes it back."));
-    Ok(telling.end(Code::Fine, &format!("{id} is kept")))
+    telling.line(&spoken(|| say!("{id}: kept. wakewatt tune undo {id} takes it back.")));
+    Ok(telling.end(Code::Fine, &spoken(|| say!("{id} is kept"))))
 }

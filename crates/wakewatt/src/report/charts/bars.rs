@@ -8,6 +8,7 @@ use super::arm_class;
 use super::axis::{AxisSpec, Scale};
 use super::legend::{self, Style};
 use super::svg::{Anchor, Svg, text_width};
+use wakewatt_words::{say, word};
 
 /// One bar.
 #[derive(Clone, Debug)]
@@ -99,15 +100,15 @@ impl Chart for Bars {
             }
             y += gap;
         }
-        let desc: Vec<String> = self.groups.iter().map(|(name, bars)| format!("{name}: {} bars", bars.len())).collect();
-        svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
+        let desc: Vec<String> = self.groups.iter().map(|(name, bars)| say!("{name}: {} bars", bars.len())).collect();
+        svg.finish(id, class, &self.title, &say!("{}; the numbers are in its table", desc.join("; ")))
     }
 
     fn data(&self) -> Data {
         let names: Vec<String> = if self.series.is_empty() { vec![self.x.title.clone()] } else { self.series.clone() };
         let mut data = Data::with(&[(self.of.as_str(), Show::Text)]);
         data.columns.extend(names.iter().map(|name| (name.clone(), self.x.show)));
-        data.columns.push(("does not count because".into(), Show::Text));
+        data.columns.push((word!("does not count because").into(), Show::Text));
         for (name, bars) in &self.groups {
             let mut row: Vec<Cell> = vec![name.clone().into()];
             row.extend((0..names.len()).map(|i| Cell::of(bars.iter().find(|b| b.series == i).map(|b| b.value))));

@@ -7,6 +7,7 @@ use super::Chart;
 use super::arm_class;
 use super::legend;
 use super::svg::{Anchor, Svg};
+use wakewatt_words::{say, word};
 
 /// One column.
 #[derive(Clone, Copy, Debug)]
@@ -80,17 +81,17 @@ impl Chart for Columns {
                     svg.text_if_free("tick", Anchor::Middle, at, &column.cpu.to_string());
                 }
             }
-            svg.text_if_free("axis", Anchor::End, (right, y(0.0) + 16.0), "CPU");
+            svg.text_if_free("axis", Anchor::End, (right, y(0.0) + 16.0), word!("CPU"));
         }
-        let desc: Vec<String> = self.panels.iter().map(|(name, _, c)| format!("{name}: {} CPUs", c.len())).collect();
-        svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
+        let desc: Vec<String> = self.panels.iter().map(|(name, _, c)| say!("{name}: {} CPUs", c.len())).collect();
+        svg.finish(id, class, &self.title, &say!("{}; the numbers are in its table", desc.join("; ")))
     }
 
     fn data(&self) -> Data {
-        let mut data = Data { columns: vec![("CPU".into(), Show::Number)], rows: Vec::new() };
+        let mut data = Data { columns: vec![(word!("CPU").into(), Show::Number)], rows: Vec::new() };
         for (name, ..) in &self.panels {
-            data.columns.push((format!("{name}: busy"), Show::Ratio));
-            data.columns.push((format!("{name}: kernel"), Show::Ratio));
+            data.columns.push((say!("{name}: busy"), Show::Ratio));
+            data.columns.push((say!("{name}: kernel"), Show::Ratio));
         }
         let mut cpus: Vec<u32> = self.panels.iter().flat_map(|p| &p.2).map(|c| c.cpu).collect();
         cpus.sort_unstable();

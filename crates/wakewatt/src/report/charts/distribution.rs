@@ -10,6 +10,7 @@ use super::svg::{Anchor, Svg, text_width};
 use super::{WIDTHS, arm_class};
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::stats::distribution::Distribution;
+use wakewatt_words::{say, word};
 
 /// One curve.
 #[derive(Debug)]
@@ -47,18 +48,18 @@ fn one(id: &str, class: &str, width: f64, title: &str, curves: &[Curve<'_>]) -> 
         svg.line("grid", (x.at(tick), 18.0), (x.at(tick), bottom));
         svg.text("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &words::ns(tick));
     }
-    svg.text("axis", Anchor::End, (right, bottom + 37.0), "latency, logarithmic");
-    svg.text("axis", Anchor::Start, (left, 12.0), "how often");
+    svg.text("axis", Anchor::End, (right, bottom + 37.0), word!("latency, logarithmic"));
+    svg.text("axis", Anchor::Start, (left, 12.0), word!("how often"));
     for (row, curve) in curves.iter().enumerate() {
         let base = 20.0 + step * (row as f64 + 1.0);
         ridge(&mut svg, &x, curve, base, right);
         name(&mut svg, &x, curve, base, right, is_wide);
     }
-    svg.text("axis", Anchor::Start, (left, top - 9.0), "percentile");
+    svg.text("axis", Anchor::Start, (left, top - 9.0), word!("percentile"));
     let y = |q: f64| bottom - (-(1.0 - q).max(1e-9).log10()) / 3.15 * PANEL;
     for q in [0.0, 0.5, 0.9, 0.99, 0.999] {
         svg.line(if q == 0.0 { "base" } else { "grid" }, (left, y(q)), (right, y(q)));
-        let label = if q == 0.0 { "fastest".to_string() } else { words::quantile(q) };
+        let label = if q == 0.0 { word!("fastest").to_string() } else { words::quantile(q) };
         svg.text("tick", Anchor::End, (left - 6.0, y(q) + 4.0), &label);
     }
     for curve in curves {
@@ -70,8 +71,8 @@ fn one(id: &str, class: &str, width: f64, title: &str, curves: &[Curve<'_>]) -> 
     let desc: Vec<String> = curves
         .iter()
         .map(|c| {
-            let at = |q| c.latency.quantile(q).map_or("not known".into(), |v| words::ns(v.value_ns as f64));
-            format!("{}: p50 {}, p99 {}, {} samples", c.name, at(0.5), at(0.99), c.latency.n)
+            let at = |q| c.latency.quantile(q).map_or(word!("not known").into(), |v| words::ns(v.value_ns as f64));
+            say!("{}: p50 {}, p99 {}, {} samples", c.name, at(0.5), at(0.99), c.latency.n)
         })
         .collect();
     svg.finish(id, class, title, &desc.join("; "))

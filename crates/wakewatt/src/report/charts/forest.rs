@@ -7,6 +7,7 @@ use super::super::words;
 use super::axis::LogAxis;
 use super::svg::{Anchor, Svg};
 use super::{WIDTHS, arm_class};
+use wakewatt_words::word;
 
 /// One comparison.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ fn one(id: &str, class: &str, width: f64, (title, baseline, sides): About<'_>, r
         }
         svg.line("one", (x.at(1.0), upper), (x.at(1.0), lower));
     }
-    svg.text("tick", Anchor::Middle, (x.at(1.0), bottom + 18.0), "equal");
+    svg.text("tick", Anchor::Middle, (x.at(1.0), bottom + 18.0), word!("equal"));
     for tick in ticks {
         let label = format!("×{}", wakewatt_core::units::three_digits(tick));
         svg.text("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &label);

@@ -6,6 +6,7 @@ use super::super::data::{Cell, Data, Show};
 use super::Chart;
 use super::legend::short_to;
 use super::svg::{Anchor, Svg, text_width};
+use wakewatt_words::say;
 
 /// The figure.
 #[derive(Clone, Debug)]
@@ -62,7 +63,7 @@ impl Chart for Grid {
         let top = 42.0;
         let bottom = top + height * self.rows.len() as f64;
         let mut svg = Svg::new(width, bottom + 24.0);
-        svg.text("axis", Anchor::Start, (0.0, 12.0), &format!("rows: {}; columns: {}", self.of.0, self.of.1));
+        svg.text("axis", Anchor::Start, (0.0, 12.0), &say!("rows: {}; columns: {}", self.of.0, self.of.1));
         for (i, column) in self.columns.iter().enumerate() {
             let column = short_to(column, to_characters(cell.max(60.0)));
             svg.text_if_free("tick", Anchor::Middle, (left + cell * (i as f64 + 0.5), top - 7.0), &column);
@@ -83,9 +84,9 @@ impl Chart for Grid {
             }
         }
         let (least, most) = (self.values().fold(f64::INFINITY, f64::min), self.values().fold(0.0, f64::max));
-        let range = format!("from {} (faint) to {} (strong)", self.show.text(least), self.show.text(most));
+        let range = say!("from {} (faint) to {} (strong)", self.show.text(least), self.show.text(most));
         svg.text("axis", Anchor::Start, (0.0, bottom + 18.0), &range);
-        let desc = format!("{} by {}, {range}; the numbers are in its table", self.rows.len(), self.columns.len());
+        let desc = say!("{} by {}, {range}; the numbers are in its table", self.rows.len(), self.columns.len());
         svg.finish(id, class, &self.title, &desc)
     }
 

@@ -2,6 +2,7 @@
 
 use super::svg::{Anchor, Svg, text_width};
 use super::{N_STYLES, arm_class, spread};
+use crate::view::width::{begin, places};
 
 /// Longest name that is drawn whole; foreign text may be any length.
 const LONGEST: usize = 34;
@@ -30,12 +31,12 @@ pub(super) fn short(name: &str) -> String {
     short_to(name, LONGEST)
 }
 
-/// The same, cut to so many characters.
+/// The same, cut to so many places of a terminal: a Chinese character is as wide as two Latin ones.
 pub(super) fn short_to(name: &str, longest: usize) -> String {
-    if name.chars().count() <= longest {
+    if places(name) <= longest {
         return name.to_string();
     }
-    name.chars().take(longest.saturating_sub(1)).collect::<String>() + "…"
+    format!("{}…", begin(name, longest.saturating_sub(1)))
 }
 
 /// Pixels that names need at the right of a wide plot.

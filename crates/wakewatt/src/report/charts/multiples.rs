@@ -5,6 +5,7 @@ use super::Chart;
 use super::axis::AxisSpec;
 use super::legend;
 use super::svg::{Anchor, Svg};
+use wakewatt_words::say;
 
 /// The figure.
 #[derive(Clone, Debug)]
@@ -70,7 +71,7 @@ impl Chart for Multiples {
                 }
             }
         }
-        let desc = format!("{} lines over {}; the numbers are in its table", self.panels.len(), self.across);
+        let desc = say!("{} lines over {}; the numbers are in its table", self.panels.len(), self.across);
         svg.finish(id, class, &self.title, &desc)
     }
 

@@ -10,6 +10,7 @@ use super::axis::{Axis, AxisSpec};
 use super::legend::{self, Style};
 use super::svg::{Anchor, Svg, text_width};
 use wakewatt_core::arrange::Arrange as _;
+use wakewatt_words::{say, word};
 
 /// A point.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +101,7 @@ impl Plot {
             svg.text_if_free("tick", Anchor::Middle, (x.at(tick), bottom + 18.0), &self.x.show.text(tick));
         }
         svg.line("base", (left, bottom), (right, bottom));
-        let log = |axis: &Axis| if matches!(axis, Axis::Log(..)) { ", logarithmic" } else { "" };
+        let log = |axis: &Axis| if matches!(axis, Axis::Log(..)) { word!(", logarithmic") } else { "" };
         svg.text("axis", Anchor::Start, (0.0, top - 12.0), &format!("{}{}", self.y.title, log(y)));
         svg.text("axis", Anchor::End, (right, bottom + 37.0), &format!("{}{}", self.x.title, log(x)));
     }
@@ -192,8 +193,8 @@ impl Chart for Plot {
                 .collect();
             legend::beside(&mut svg, &named, right, (top + 6.0, bottom - 4.0));
         }
-        let desc: Vec<String> = self.series.iter().map(|s| format!("{}: {} points", s.name, s.points.len())).collect();
-        svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
+        let desc: Vec<String> = self.series.iter().map(|s| say!("{}: {} points", s.name, s.points.len())).collect();
+        svg.finish(id, class, &self.title, &say!("{}; the numbers are in its table", desc.join("; ")))
     }
 
     /// One row for each place across, one column for each line, and its interval where it has one.
@@ -211,11 +212,11 @@ impl Chart for Plot {
         for series in &self.series {
             data.columns.push((series.name.clone(), self.y.show));
             if has_interval(series) {
-                data.columns.push((format!("{}, low", series.name), self.y.show));
-                data.columns.push((format!("{}, high", series.name), self.y.show));
+                data.columns.push((say!("{}, low", series.name), self.y.show));
+                data.columns.push((say!("{}, high", series.name), self.y.show));
             }
         }
-        data.columns.push(("does not count because".into(), Show::Text));
+        data.columns.push((word!("does not count because").into(), Show::Text));
         for x in xs {
             let mut row: Vec<Cell> = vec![x.into()];
             let mut why: Vec<String> = Vec::new();
@@ -238,11 +239,15 @@ impl Chart for Plot {
 impl Plot {
     /// One row for each point.
     fn long(&self) -> Data {
-        let columns = [("series", Show::Text), ("", self.x.show), ("", self.y.show), ("low", self.y.show)];
+        let columns =
+            [(word!("series"), Show::Text), ("", self.x.show), ("", self.y.show), (word!("low"), self.y.show)];
         let mut data = Data::with(&columns);
         data.columns[1].0.clone_from(&self.x.title);
         data.columns[2].0.clone_from(&self.y.title);
-        data.columns.extend([("high".to_string(), self.y.show), ("does not count because".to_string(), Show::Text)]);
+        data.columns.extend([
+            (word!("high").to_string(), self.y.show),
+            (word!("does not count because").to_string(), Show::Text),
+        ]);
         for series in &self.series {
             for p in &series.points {
                 let why = p.invalid_because.clone().unwrap_or_default();

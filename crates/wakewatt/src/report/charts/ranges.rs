@@ -6,6 +6,7 @@ use super::arm_class;
 use super::axis::AxisSpec;
 use super::legend::{self, Style};
 use super::svg::{Anchor, Svg, text_width};
+use wakewatt_words::{say, word};
 
 /// One mark.
 #[derive(Clone, Debug)]
@@ -106,16 +107,15 @@ impl Chart for Ranges {
             }
             y += gap;
         }
-        let desc: Vec<String> =
-            self.rows.iter().map(|(name, marks)| format!("{name}: {} marks", marks.len())).collect();
-        svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
+        let desc: Vec<String> = self.rows.iter().map(|(name, marks)| say!("{name}: {} marks", marks.len())).collect();
+        svg.finish(id, class, &self.title, &say!("{}; the numbers are in its table", desc.join("; ")))
     }
 
     fn data(&self) -> Data {
-        let mut data = Data::with(&[(self.of.as_str(), Show::Text), ("what", Show::Text)]);
+        let mut data = Data::with(&[(self.of.as_str(), Show::Text), (word!("what"), Show::Text)]);
         data.columns.push((self.x.title.clone(), self.x.show));
-        data.columns.push((format!("{}, from", self.range), self.x.show));
-        data.columns.push(("to".into(), self.x.show));
+        data.columns.push((say!("{}, from", self.range), self.x.show));
+        data.columns.push((word!("to").into(), self.x.show));
         for (name, marks) in &self.rows {
             for mark in marks {
                 let series = self.series.get(mark.series).cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ use super::{WIDTHS, arm_class, spread};
 use std::collections::BTreeSet;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::experiment::Unit;
+use wakewatt_words::{say, word};
 
 /// One block.
 #[derive(Debug)]
@@ -66,19 +67,14 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
         svg.path("join", &points, false);
     }
     svg.line("base", (left, bottom), (right, bottom));
-    svg.text("axis", Anchor::End, (right, bottom + 37.0), "round, in the order run; logarithmic");
+    svg.text("axis", Anchor::End, (right, bottom + 37.0), word!("round, in the order run; logarithmic"));
     for dot in dots {
         let hollow = if dot.is_counted { "mark" } else { "hollow" };
         let arm = arm_class(dot.index);
         svg.mark(&format!("{hollow} a{arm}"), arm, (x(dot), y.at(dot.value)), if column < 26.0 { 3.6 } else { 4.8 });
     }
     names(&mut svg, is_wide, arms, dots, |v| y.at(v), (left, right, top, bottom));
-    svg.finish(
-        id,
-        class,
-        title,
-        &format!("{} blocks in {n_rounds} rounds; the values are in the block table", dots.len()),
-    )
+    svg.finish(id, class, title, &say!("{} blocks in {n_rounds} rounds; the values are in the block table", dots.len()))
 }
 
 fn names(

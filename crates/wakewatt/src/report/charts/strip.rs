@@ -7,6 +7,7 @@ use super::Chart;
 use super::axis::AxisSpec;
 use super::legend;
 use super::svg::{Anchor, Svg, text_width};
+use wakewatt_words::say;
 
 /// A mark.
 #[derive(Clone, Debug)]
@@ -88,8 +89,8 @@ impl Chart for Strip {
             }
             y += ROW;
         }
-        let desc: Vec<String> = self.rows.iter().map(|(name, dots)| format!("{name}: {} marks", dots.len())).collect();
-        svg.finish(id, class, &self.title, &format!("{}; the numbers are in its table", desc.join("; ")))
+        let desc: Vec<String> = self.rows.iter().map(|(name, dots)| say!("{name}: {} marks", dots.len())).collect();
+        svg.finish(id, class, &self.title, &say!("{}; the numbers are in its table", desc.join("; ")))
     }
 
     fn data(&self) -> Data {

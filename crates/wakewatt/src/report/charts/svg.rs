@@ -6,6 +6,7 @@
 //! address in the file. Sizes are in CSS pixels: a figure is drawn once for a wide page and once for a phone, each at
 //! its own width, so text is never scaled below the size it was chosen for.
 
+use crate::view::width::is_wide;
 use wakewatt_core::visible;
 
 /// A drawing under construction.
@@ -126,9 +127,9 @@ impl Svg {
     }
 }
 
-/// Width of a text in the system font, for placing only: digits and lower case average 0.56 em.
+/// Width of a text in the system font, for placing only: digits and lower case average 0.56 em, a Chinese character is one.
 pub(in crate::report) fn text_width(text: &str, size: f64) -> f64 {
-    text.chars().count() as f64 * size * 0.56
+    text.chars().map(|c| if is_wide(c) { size } else { size * 0.56 }).sum()
 }
 
 /// Room of a text of 13 pixels, with a little air.

@@ -14,6 +14,7 @@ use crate::features::Feature;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use wakewatt_host::place::Folder;
+use wakewatt_words::Language;
 
 #[cfg(feature = "png")]
 mod outline;
@@ -107,9 +108,10 @@ fn pixels(_: &str) -> Result<Vec<u8>> {
     Err(Feature::Png.lacking("a chart as PNG"))
 }
 
-/// All charts of a report, in reading order.
+/// All charts of a report, in reading order; in English, whoever asks: the letters that pictures are drawn with have no Chinese.
 pub fn charts(report: &Report) -> Vec<Chart> {
-    view::of(report).into_figures().into_iter().filter_map(Chart::of).collect()
+    let view = wakewatt_words::within(Language::English, || view::of(report));
+    view.into_figures().into_iter().filter_map(Chart::of).collect()
 }
 
 /// Writes them to a folder, which is made; the files written, in reading order. Files of the same name are replaced.

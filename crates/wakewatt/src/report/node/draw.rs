@@ -4,6 +4,7 @@
 use crate::report::charts::WIDTHS;
 use crate::report::charts::svg::{Anchor, Svg};
 use wakewatt_agent::node::past::Past;
+use wakewatt_words::say;
 
 /// Shades of the style sheet.
 const N_SHADES: usize = 8;
@@ -203,7 +204,7 @@ fn shade(value: f64, all: f64) -> usize {
 
 /// As the drawings and the list of settings say it.
 pub(super) fn since(wall_ms: u64) -> String {
-    format!("since {}", clock(wall_ms))
+    say!("since {}", clock(wall_ms))
 }
 
 /// Hours and minutes of the day, UTC.

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use minijinja::context;
 use std::sync::Arc;
 use wakewatt_agent::PageMaker;
+use wakewatt_words::word;
 
 /// The page is asked for again after this, in seconds: as often as an agent reads by itself where no other interval is asked for.
 const REFRESH_S: u32 = 10;
@@ -27,7 +28,7 @@ pub(crate) fn maker() -> Result<PageMaker> {
             template.render(context! {
                 n => view::of(node, &|what| past::since(before, what)),
                 past => past::of(before),
-                title => node.hostname.as_deref().unwrap_or("this node"),
+                title => node.hostname.as_deref().unwrap_or(word!("this node")),
                 refresh_s => REFRESH_S,
             })
         };

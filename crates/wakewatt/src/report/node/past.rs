@@ -8,6 +8,7 @@ use serde::Serialize;
 use wakewatt_agent::history::MOST_GAP_MS;
 use wakewatt_agent::node::past::{Line, Past};
 use wakewatt_core::units::{LatencyLimit, three_digits};
+use wakewatt_words::{say, word};
 
 /// What the template fills in.
 #[derive(Debug, Serialize)]
@@ -46,8 +47,8 @@ pub(super) fn of(past: &Past) -> View {
     let change = |c: &wakewatt_agent::history::Change| Change {
         at: when(c.wall_ms),
         what: c.what.replace('_', " "),
-        from: if c.from.is_empty() { "not known".into() } else { c.from.clone() },
-        to: if c.to.is_empty() { "not known".into() } else { c.to.clone() },
+        from: if c.from.is_empty() { word!("not known").into() } else { c.from.clone() },
+        to: if c.to.is_empty() { word!("not known").into() } else { c.to.clone() },
         more: more(c),
     };
     let hours = past.n_steps * past.step_ms / 3_600_000;
@@ -58,9 +59,9 @@ pub(super) fn of(past: &Past) -> View {
         watts: (!watts.is_empty()).then(|| of_watts(past, &watts)),
         changes: past.changes.iter().map(change).collect(),
         n_older_changes: past.n_older_changes,
-        span: format!(
+        span: say!(
             "The last {}, in steps of {} min; times are UTC.",
-            if hours == 1 { "hour".into() } else { format!("{hours} hours") },
+            if hours == 1 { "hour".into() } else { say!("{hours} hours") },
             past.step_ms / 60_000
         ),
     }
@@ -70,13 +71,17 @@ fn more(change: &wakewatt_agent::history::Change) -> String {
     let mut parts = Vec::new();
     if !change.held_by.is_empty() {
         let is_lifted = change.to == LatencyLimit::None.to_string();
-        parts.push(format!("{} {}", if is_lifted { "had been held by" } else { "held by" }, change.held_by.join(", ")));
+        parts.push(format!(
+            "{} {}",
+            if is_lifted { word!("had been held by") } else { word!("held by") },
+            change.held_by.join(", ")
+        ));
     }
     if !change.may_be_by.is_empty() {
-        parts.push(format!("{} ran and may have changed it", change.may_be_by.join(", ")));
+        parts.push(say!("{} ran and may have changed it", change.may_be_by.join(", ")));
     }
     if let Some(was_ms) = change.was_ms.filter(|was_ms| change.wall_ms.saturating_sub(*was_ms) > MOST_GAP_MS) {
-        parts.push(format!("last seen as before at {}", when(was_ms)));
+        parts.push(say!("last seen as before at {}", when(was_ms)));
     }
     parts.join("; ")
 }
@@ -90,7 +95,7 @@ pub(super) fn since(past: &Past, what: &str) -> Option<String> {
 fn told(line: &Line, text: impl Fn(f64) -> String) -> String {
     let values = || line.values.iter().flatten().copied();
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    format!("{} {} to {}", line.name, text(least), text(most))
+    say!("{} {} to {}", line.name, text(least), text(most))
 }
 
 /// Busy has its own colour; the deeper a state, the stronger.
@@ -101,7 +106,7 @@ fn of_shares(past: &Past, lines: &[&Line]) -> Drawing {
         .iter()
         .map(|line| {
             if line.name == "busy" {
-                return "busy".to_string();
+                return word!("busy").to_string();
             }
             nth += 1;
             format!("state h{}", (nth * 8 / n_states).clamp(2, 8))
@@ -112,9 +117,9 @@ fn of_shares(past: &Past, lines: &[&Line]) -> Drawing {
     let words: Vec<String> = lines.iter().map(|line| told(line, percent)).collect();
     let body = |frame: &Frame<'_>, svg: &mut Svg| frame.stack(svg, &stacked);
     Drawing {
-        svg: draw::both(past, "shares", ("Share of time by idle state", &words.join("; ")), 150.0, body),
+        svg: draw::both(past, "shares", (word!("Share of time by idle state"), &words.join("; ")), 150.0, body),
         legend: classes.into_iter().zip(lines.iter().map(|line| line.name.clone())).collect(),
-        caption: "Where the CPUs’ time went: busy above, below it each idle state, the deepest strongest. What is left empty was stolen, or is of a sleep that had not ended.".into(),
+        caption: word!("Where the CPUs’ time went: busy above, below it each idle state, the deepest strongest. What is left empty was stolen, or is of a sleep that had not ended.").into(),
     }
 }
 
@@ -122,7 +127,7 @@ fn of_latency(past: &Past) -> Drawing {
     let heat = &past.latency;
     let name = |row: usize| match heat.bounds_s.get(row) {
         Some(bound_s) => ns_rough(bound_s * 1e9).replace(' ', "\u{a0}"),
-        None => "more".into(),
+        None => word!("more").into(),
     };
     let rows: Vec<(String, &[Option<f64>])> =
         heat.per_s.iter().enumerate().map(|(row, values)| (name(row), values.as_slice())).collect();
@@ -131,9 +136,9 @@ fn of_latency(past: &Past) -> Drawing {
     let words = told(&past.p99_s, |s| ns_rough(s * 1e9));
     let body = |frame: &Frame<'_>, svg: &mut Svg| frame.heat(svg, &rows, &line);
     Drawing {
-        svg: draw::both(past, "latency", ("Wake-up latency over time", &words), 15.0 * rows.len().max(4) as f64, body),
-        legend: vec![("p99".into(), "99 in 100 are at or below".into())],
-        caption: "From made runnable to running, by CPUs that were idle: each column is one step of time, stronger where more of its wake-ups lie; rows are up to the time at their left.".into(),
+        svg: draw::both(past, "latency", (word!("Wake-up latency over time"), &words), 15.0 * rows.len().max(4) as f64, body),
+        legend: vec![("p99".into(), word!("99 in 100 are at or below").into())],
+        caption: word!("From made runnable to running, by CPUs that were idle: each column is one step of time, stronger where more of its wake-ups lie; rows are up to the time at their left.").into(),
     }
 }
 
@@ -144,10 +149,11 @@ fn of_watts(past: &Past, lines: &[&Line]) -> Drawing {
     let body = |frame: &Frame<'_>, svg: &mut Svg| frame.lines(svg, &values, watts);
     let legend = lines.iter().enumerate().map(|(arm, line)| (format!("stroke a{}", arm.min(5)), line.name.clone()));
     Drawing {
-        svg: draw::both(past, "watts", ("Power", &words.join("; ")), 110.0, body),
+        svg: draw::both(past, "watts", (word!("Power"), &words.join("; ")), 110.0, body),
         legend: legend.collect(),
-        caption:
+        caption: word!(
             "Watts of each meter; a meter may hold another’s (a package holds its cores), so they are not added up."
-                .into(),
+        )
+        .into(),
     }
 }

@@ -10,6 +10,7 @@ use wakewatt_core::rules::Weight;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::units::{show_bytes, three_digits};
 use wakewatt_core::watch::Reading;
+use wakewatt_words::{say, word};
 
 /// What the template fills in.
 #[derive(Debug, Serialize)]
@@ -42,7 +43,7 @@ struct Finding {
 /// A moment as people read it.
 pub(super) fn when(wall_ms: u64) -> String {
     let text = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(wall_ms)).to_string();
-    text.replace('T', " ").replace('Z', " UTC")
+    text.replace('T', " ").replace('Z', word!(" UTC"))
 }
 
 /// `since` says when a setting was last seen to change.
@@ -51,8 +52,8 @@ pub(super) fn of(node: &Node, since: &dyn Fn(&str) -> Option<String>) -> View {
     View {
         now: when(node.wall_ms),
         verdict: node.verdict.clone(),
-        window: node.window_ns.map_or("rates come with the second reading".into(), |ns| {
-            format!("Shares and rates are of the last {}.", ns_rough(ns as f64))
+        window: node.window_ns.map_or(word!("rates come with the second reading").into(), |ns| {
+            say!("Shares and rates are of the last {}.", ns_rough(ns as f64))
         }),
         tiles: tiles::of(node),
         states: (!node.states.is_empty()).then(|| states(node)),
@@ -74,8 +75,8 @@ pub(super) fn of(node: &Node, since: &dyn Fn(&str) -> Option<String>) -> View {
 
 fn no_woken(node: &Node) -> String {
     match &node.latency.none_because {
-        Some(why) => format!("Not measured: {why}."),
-        None => "No CPU was woken from an idle state in the last minutes.".into(),
+        Some(why) => say!("Not measured: {why}."),
+        None => word!("No CPU was woken from an idle state in the last minutes.").into(),
     }
 }
 
@@ -106,7 +107,7 @@ fn states(node: &Node) -> Table {
     let per_s = |reading: Reading<f64>| cell(reading, three_digits);
     let claimed = |ns: Option<u64>| ns.map_or("–".to_string(), |ns| ns_rough(ns as f64));
     let row = |state: &State| {
-        let off = if state.n_disabled > 0 { format!(" (off on {})", state.n_disabled) } else { String::new() };
+        let off = if state.n_disabled > 0 { say!(" (off on {})", state.n_disabled) } else { String::new() };
         vec![
             format!("{}{off}", state.name),
             cell(state.share_ratio, percent),
@@ -117,21 +118,21 @@ fn states(node: &Node) -> Table {
         ]
     };
     Table {
-        caption: "Share of the CPUs’ time; stays per second on all CPUs; those too short for the state; those long enough for a deeper one; what leaving takes, as the kernel claims".into(),
-        heads: heads(&["state", "share", "stays/s", "short/s", "deeper/s", "to leave"]),
+        caption: word!("Share of the CPUs’ time; stays per second on all CPUs; those too short for the state; those long enough for a deeper one; what leaving takes, as the kernel claims").into(),
+        heads: heads(&[word!("state"), word!("share"), word!("stays/s"), word!("short/s"), word!("deeper/s"), word!("to leave")]),
         rows: node.states.iter().map(row).collect(),
         n_text_columns: 1,
     }
 }
 
 fn woken(node: &Node) -> Table {
-    let few = |ns: Option<u64>| ns.map_or("too few".to_string(), |ns| ns_rough(ns as f64));
+    let few = |ns: Option<u64>| ns.map_or(word!("too few").to_string(), |ns| ns_rough(ns as f64));
     let rows = node.latency.rows.iter().map(|row| {
         vec![row.state.clone(), row.class.words().into(), row.n.to_string(), few(row.p50_ns), few(row.p99_ns)]
     });
     Table {
-        caption: format!("From made runnable to running, in the last {}", ns_rough(node.latency.window_ns as f64)),
-        heads: heads(&["woken from", "by", "wake-ups", "median", "p99"]),
+        caption: say!("From made runnable to running, in the last {}", ns_rough(node.latency.window_ns as f64)),
+        heads: heads(&[word!("woken from"), word!("by"), word!("wake-ups"), word!("median"), "p99"]),
         rows: rows.collect(),
         n_text_columns: 2,
     }
@@ -139,8 +140,8 @@ fn woken(node: &Node) -> Table {
 
 fn no_paying(node: &Node) -> String {
     match &node.payers.none_because {
-        Some(why) => format!("Not measured: {why}."),
-        None => "Nobody was woken out of an idle state in the last minutes.".into(),
+        Some(why) => say!("Not measured: {why}."),
+        None => word!("Nobody was woken out of an idle state in the last minutes.").into(),
     }
 }
 
@@ -150,7 +151,7 @@ fn paying(node: &Node) -> Table {
     let per_s = 1e9 / payers.window_ns.max(1) as f64;
     let rows = payers.rows.iter().map(|row| {
         vec![
-            row.payer.clone().unwrap_or_else(|| "all others".into()),
+            row.payer.clone().unwrap_or_else(|| word!("all others").into()),
             row.state.clone(),
             three_digits(row.n as f64 * per_s),
             ns_rough(row.total_ns as f64 / row.n.max(1) as f64),
@@ -159,11 +160,11 @@ fn paying(node: &Node) -> Table {
     });
     let by = payers.by.map_or("payer", PayerKind::word);
     Table {
-        caption: format!(
+        caption: say!(
             "Wake-ups out of idle by {by}, of what was woken, in the last {}: measured",
             ns_rough(payers.window_ns as f64)
         ),
-        heads: heads(&[by, "out of", "n/s", "mean", "lost/s"]),
+        heads: heads(&[by, word!("out of"), "n/s", word!("mean"), word!("lost/s")]),
         rows: rows.collect(),
         n_text_columns: 2,
     }
@@ -173,8 +174,8 @@ fn own(node: &Node) -> String {
     let own = &node.own;
     let lived_ms = node.wall_ms.saturating_sub(node.started_ms);
     let share = if lived_ms > 0 { own.cpu_ns as f64 / 1e6 / lived_ms as f64 } else { 0.0 };
-    let memory = own.resident_bytes.map_or(String::new(), |bytes| format!(", {} of memory", show_bytes(bytes)));
-    format!(
+    let memory = own.resident_bytes.map_or(String::new(), |bytes| say!(", {} of memory", show_bytes(bytes)));
+    say!(
         "wakewatt {}, started {}: {} of one CPU since then{memory}, {} interrupts of other CPUs by reading; the last reading took {}.",
         own.version,
         when(node.started_ms),

@@ -16,47 +16,50 @@ use anyhow::Context;
 use minijinja::context;
 use wakewatt_core::compare::replication::{JoinedEffect, Replication, SessionEffect};
 use wakewatt_core::samples::experiment::Unit;
+use wakewatt_words::{say, word};
 
 /// Secondary effects that get a picture; the table has all.
 const N_DRAWN: usize = 6;
 
 /// The page.
 pub(crate) fn html(found: &Replication, generated_at: &str) -> anyhow::Result<String> {
-    let env = template::environment()?;
-    let page = env.get_template("replication_page.html").context("report template replication_page.html")?;
-    let (primary, secondary): (Vec<&JoinedEffect>, Vec<&JoinedEffect>) =
-        found.effects.iter().partition(|e| e.is_primary);
-    let drawn = primary.iter().chain(secondary.iter().take(N_DRAWN)).enumerate();
-    let mut sections: Vec<Section> = drawn.map(|(at, effect)| section(found, effect, at)).collect();
-    let n_left = secondary.len().saturating_sub(N_DRAWN);
-    if n_left > 0 {
-        let rest = &secondary[N_DRAWN..];
-        let title = format!("{n_left} more, each for itself");
-        sections.push(Section { title, tables: vec![together(rest)], ..Section::default() });
-    }
-    let caveats: Vec<String> = found.caveats.iter().map(|c| caveat_words(*c, found)).collect();
-    let left_out: Vec<String> = found.left_out.iter().map(|l| format!("{}: {}", l.name, l.why)).collect();
-    page.render(context! {
-        title => found.plan.as_deref().unwrap_or("Joined sessions"),
-        kind => super::who(found),
-        sentence => primary.first().map_or_else(|| "No effect can be compared".to_string(), |e| sentence(e)),
-        sections,
-        caveats,
-        left_out,
-        runs => runs(found),
-        generated_at,
-        version => env!("CARGO_PKG_VERSION"),
+    wakewatt_words::spoken(|| {
+        let env = template::environment()?;
+        let page = env.get_template("replication_page.html").context("report template replication_page.html")?;
+        let (primary, secondary): (Vec<&JoinedEffect>, Vec<&JoinedEffect>) =
+            found.effects.iter().partition(|e| e.is_primary);
+        let drawn = primary.iter().chain(secondary.iter().take(N_DRAWN)).enumerate();
+        let mut sections: Vec<Section> = drawn.map(|(at, effect)| section(found, effect, at)).collect();
+        let n_left = secondary.len().saturating_sub(N_DRAWN);
+        if n_left > 0 {
+            let rest = &secondary[N_DRAWN..];
+            let title = say!("{n_left} more, each for itself");
+            sections.push(Section { title, tables: vec![together(rest)], ..Section::default() });
+        }
+        let caveats: Vec<String> = found.caveats.iter().map(|c| caveat_words(*c, found)).collect();
+        let left_out: Vec<String> = found.left_out.iter().map(|l| format!("{}: {}", l.name, l.why)).collect();
+        page.render(context! {
+            title => found.plan.as_deref().unwrap_or(word!("Joined sessions")),
+            kind => super::who(found),
+            sentence => primary.first().map_or_else(|| word!("No effect can be compared").to_string(), |e| sentence(e)),
+            sections,
+            caveats,
+            left_out,
+            runs => runs(found),
+            generated_at,
+            version => env!("CARGO_PKG_VERSION"),
+        })
+        .context("filling the page of joined sessions")
+        .map(|html| finish(&html))
     })
-    .context("filling the page of joined sessions")
-    .map(|html| finish(&html))
 }
 
 /// One effect.
 fn section(found: &Replication, effect: &JoinedEffect, at: usize) -> Section {
-    let is_primary = if effect.is_primary { "" } else { ", secondary" };
-    let title = format!("{}: {} against {}{is_primary}", effect.metric.title, effect.baseline, effect.arm);
+    let is_primary = if effect.is_primary { "" } else { word!(", secondary") };
+    let title = say!("{}: {} against {}{is_primary}", effect.metric.title, effect.baseline, effect.arm);
     Section {
-        intro: vec![sentence(effect) + "."],
+        intro: vec![words::ended(&sentence(effect))],
         figures: vec![picture(found, effect, &title, at)],
         tables: vec![sessions(effect)],
         folded: vec![rounds(effect)],
@@ -78,7 +81,7 @@ fn ratio(round: &(f64, f64)) -> f64 {
 fn picture(found: &Replication, effect: &JoinedEffect, title: &str, at: usize) -> Figure {
     let of_session = |s: &SessionEffect| forest::Row {
         label: short(&s.name),
-        note: format!("{}, covers {}", words::plural(s.n_rounds, "round"), s.covers),
+        note: say!("{}, covers {}", words::plural(s.n_rounds, "round"), s.covers),
         index: 0,
         ratio: (s.ratio, s.ratio_low, s.ratio_high),
         parts: s.rounds.iter().map(ratio).collect(),
@@ -87,8 +90,8 @@ fn picture(found: &Replication, effect: &JoinedEffect, title: &str, at: usize) -
     let mut rows: Vec<forest::Row> = effect.sessions.iter().map(of_session).collect();
     if let Some((low, high)) = effect.ratio_low.zip(effect.ratio_high) {
         rows.push(forest::Row {
-            label: "together".into(),
-            note: format!("{}, covers {}", words::plural(effect.sessions.len(), "session"), effect.covers),
+            label: word!("together").into(),
+            note: say!("{}, covers {}", words::plural(effect.sessions.len(), "session"), effect.covers),
             index: 1,
             ratio: (effect.ratio, low, high),
             parts: Vec::new(),
@@ -96,11 +99,11 @@ fn picture(found: &Replication, effect: &JoinedEffect, title: &str, at: usize) -
         });
     }
     let columns = [
-        ("session", Show::Text),
-        ("rounds", Show::Count),
-        ("ratio", Show::Times),
-        ("low", Show::Times),
-        ("high", Show::Times),
+        (word!("session"), Show::Text),
+        (word!("rounds"), Show::Count),
+        (word!("ratio"), Show::Times),
+        (word!("low"), Show::Times),
+        (word!("high"), Show::Times),
     ];
     let mut data = Data::with(&columns);
     for row in &rows {
@@ -109,14 +112,20 @@ fn picture(found: &Replication, effect: &JoinedEffect, title: &str, at: usize) -
         data.rows.push(vec![row.label.clone().into(), n.into(), middle.into(), low.into(), high.into()]);
     }
     let id = format!("session-effect-{at}");
-    let sides = if effect.metric.unit == Unit::Nanoseconds { ("faster", "slower") } else { ("lower", "higher") };
+    let sides = if effect.metric.unit == Unit::Nanoseconds {
+        (word!("faster"), word!("slower"))
+    } else {
+        (word!("lower"), word!("higher"))
+    };
     Figure {
         svg: forest::draw(&id, title, &found.baseline, sides, &rows),
-        title: "Sessions, and what they say together".into(),
-        caption: format!(
+        title: word!("Sessions, and what they say together").into(),
+        caption: say!(
             "How many times as much with “{}” as with “{}”. A tick is a round, the ratio of its two windows; a bar is the 95 % interval of \
              a session over its rounds, which covers that run; the last bar is that over sessions, which covers {}. Shaded: within 5 % of equal.",
-            effect.baseline, effect.arm, effect.covers
+            effect.baseline,
+            effect.arm,
+            effect.covers
         ),
         label: "measured",
         table: None,
@@ -135,7 +144,7 @@ fn sessions(effect: &JoinedEffect) -> Table {
         let (interval, n) =
             (words::ratio_interval(low, high), effect.sessions.iter().map(|s| s.n_rounds).sum::<usize>());
         rows.push(vec![
-            "together".into(),
+            word!("together").into(),
             words::ratio(effect.ratio),
             interval,
             effect.covers.to_string(),
@@ -143,8 +152,14 @@ fn sessions(effect: &JoinedEffect) -> Table {
         ]);
     }
     Table {
-        caption: "Each session by itself, and together: measured".into(),
-        heads: heads(&["session", "ratio", "95 % interval", "which covers", "rounds"]),
+        caption: word!("Each session by itself, and together: measured").into(),
+        heads: heads(&[
+            word!("session"),
+            word!("ratio"),
+            word!("95 % interval"),
+            word!("which covers"),
+            word!("rounds"),
+        ]),
         rows,
         n_text_columns: 1,
     }
@@ -160,8 +175,14 @@ fn rounds(effect: &JoinedEffect) -> Table {
         s.rounds.iter().enumerate().map(row).collect::<Vec<_>>()
     };
     Table {
-        caption: "Every round with its two windows: measured; rounds in which both counted".into(),
-        heads: heads(&["session", "round", effect.baseline.as_str(), effect.arm.as_str(), "ratio"]),
+        caption: word!("Every round with its two windows: measured; rounds in which both counted").into(),
+        heads: heads(&[
+            word!("session"),
+            word!("round"),
+            effect.baseline.as_str(),
+            effect.arm.as_str(),
+            word!("ratio"),
+        ]),
         rows: effect.sessions.iter().flat_map(of_session).collect(),
         n_text_columns: 1,
     }
@@ -170,12 +191,18 @@ fn rounds(effect: &JoinedEffect) -> Table {
 fn together(effects: &[&JoinedEffect]) -> Table {
     let row = |e: &&JoinedEffect| {
         let interval =
-            e.ratio_low.zip(e.ratio_high).map_or("none".into(), |(low, high)| words::ratio_interval(low, high));
+            e.ratio_low.zip(e.ratio_high).map_or(word!("none").into(), |(low, high)| words::ratio_interval(low, high));
         vec![e.metric.title.clone(), e.arm.clone(), words::ratio(e.ratio), interval, e.covers.to_string()]
     };
     Table {
-        caption: "Together: measured, 95 % intervals each for itself".into(),
-        heads: heads(&["metric", "against", "ratio", "95 % interval", "which covers"]),
+        caption: word!("Together: measured, 95 % intervals each for itself").into(),
+        heads: heads(&[
+            word!("metric"),
+            word!("against"),
+            word!("ratio"),
+            word!("95 % interval"),
+            word!("which covers"),
+        ]),
         rows: effects.iter().map(row).collect(),
         n_text_columns: 2,
     }
@@ -183,12 +210,12 @@ fn together(effects: &[&JoinedEffect]) -> Table {
 
 fn runs(found: &Replication) -> Table {
     let row = |part: &wakewatt_core::compare::replication::Part| {
-        let boot = part.boot.map_or("not known".into(), |boot| boot.to_string());
+        let boot = part.boot.map_or(word!("not known").into(), |boot| boot.to_string());
         vec![part.name.clone(), part.host.to_string(), boot]
     };
     Table {
-        caption: "The runs that take part".into(),
-        heads: heads(&["run", "host", "boot"]),
+        caption: word!("The runs that take part").into(),
+        heads: heads(&[word!("run"), word!("host"), word!("boot")]),
         rows: found.sessions.iter().map(row).collect(),
         n_text_columns: 1,
     }

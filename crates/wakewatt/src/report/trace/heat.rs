@@ -7,7 +7,9 @@ use super::super::charts::WIDTHS;
 use super::super::charts::svg::{Anchor, Svg};
 use super::super::data::{Cell, Data, Show};
 use super::super::words;
+use crate::view::width::{begin, padded, places};
 use wakewatt_core::distribution::Distribution;
+use wakewatt_words::{say, word};
 
 /// Rows of counts over common columns.
 #[derive(Debug, Default)]
@@ -60,11 +62,11 @@ impl HeatMap {
         const CELLS: [&str; 9] = [" ", ".", ":", "-", "=", "+", "*", "#", "@"];
         // 256-colour ramp from dark blue over orange to pale yellow.
         const RAMP: [u8; 9] = [0, 17, 54, 90, 126, 166, 208, 220, 229];
-        let name_width = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
+        let name_width = self.rows.iter().map(|(name, _)| places(name)).max().unwrap_or(0).min(32);
         let cell = if name_width + 2 + self.columns_ns.len() * 5 <= width { 5 } else { 3 };
         let mut lines = Vec::new();
         for (name, counts) in &self.rows {
-            let mut line = format!("{name:<name_width$.name_width$}  ");
+            let mut line = padded(begin(name, name_width), name_width + 2);
             for n in counts {
                 let shade = HeatMap::shade(counts, *n);
                 let body = CELLS[shade].repeat(cell);
@@ -91,8 +93,8 @@ impl HeatMap {
 
     /// The drawn counts.
     pub(super) fn data(&self) -> Data {
-        let mut data = Data::with(&[("woken from", Show::Text)]);
-        data.columns.extend(self.columns_ns.iter().map(|ns| (format!("up to {}", short(*ns)), Show::Count)));
+        let mut data = Data::with(&[(word!("woken from"), Show::Text)]);
+        data.columns.extend(self.columns_ns.iter().map(|ns| (say!("up to {}", short(*ns)), Show::Count)));
         for (name, counts) in &self.rows {
             let mut row: Vec<Cell> = vec![name.clone().into()];
             row.extend(counts.iter().map(|n| Cell::from(*n as f64)));
@@ -130,9 +132,9 @@ impl HeatMap {
         for (i, upto_ns) in self.columns_ns.iter().enumerate().filter(|(i, _)| i % every == every - 1) {
             svg.text("tick", Anchor::Middle, (left + cell * (i + 1) as f64, bottom + 14.0), &short(*upto_ns));
         }
-        svg.text("axis", Anchor::End, (right, bottom + 34.0), "made runnable to running, up to");
+        svg.text("axis", Anchor::End, (right, bottom + 34.0), word!("made runnable to running, up to"));
         let desc: Vec<String> =
-            self.rows.iter().map(|(name, c)| format!("{name}: {} wake-ups", c.iter().sum::<u64>())).collect();
+            self.rows.iter().map(|(name, c)| say!("{name}: {} wake-ups", c.iter().sum::<u64>())).collect();
         svg.finish(id, class, title, &desc.join("; "))
     }
 }

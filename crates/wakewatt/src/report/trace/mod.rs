@@ -26,11 +26,11 @@ pub struct TraceReport<'a> {
 impl TraceReport<'_> {
     /// For a terminal of this width.
     pub fn to_text(&self, width: usize, is_coloured: bool) -> String {
-        text::render(self, width, is_coloured)
+        wakewatt_words::spoken(|| text::render(self, width, is_coloured))
     }
 
     /// The self-contained page.
     pub fn to_html(&self) -> anyhow::Result<String> {
-        page::render(self)
+        wakewatt_words::spoken(|| page::render(self))
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn render(report: &TraceReport<'_>) -> anyhow::Result<String> {
     let env = template::environment()?;
     let page = env.get_template("trace_page.html").context("report template trace_page.html")?;
     page.render(context! {
-        t => view::of(report.traced, report.is_by_cpu),
+        traced => view::of(report.traced, report.is_by_cpu),
         title => report.title,
         generated_at => report.generated_at,
         version => env!("CARGO_PKG_VERSION"),

@@ -14,6 +14,7 @@ use super::names::{N_PROCESSES, clean};
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::chains::{Chain, Chains};
 use wakewatt_core::samples::wakes::WakerKind;
+use wakewatt_words::{say, word};
 
 /// One level of a chain on the wide page, and on a phone from top to bottom.
 const ROW: f64 = 30.0;
@@ -78,7 +79,7 @@ pub(super) fn figure(chains: &Chains) -> Option<Figure> {
     if all.total_ns == 0 {
         return None;
     }
-    let title = "Who woke whom out of idle";
+    let title = word!("Who woke whom out of idle");
     let one = |(class, width): &(&str, f64)| {
         let is_wide = *class == "wide";
         let mut svg = Svg::new(*width, if is_wide { 4.0 * ROW } else { TALL });
@@ -94,7 +95,7 @@ pub(super) fn figure(chains: &Chains) -> Option<Figure> {
         table: None,
         csv: data(chains).csv(),
         svg: WIDTHS.iter().map(one).collect(),
-        caption: format!(
+        caption: say!(
             "{} of wake-up latency with the exit inside, from waker to woken: in whose name the waking happened (a process, a timer, an interrupt), the \
              cgroup and the process that was woken, the idle state its CPU was leaving. Length is time lost; a colour is a kind of waker.",
             words::ns(all.total_ns as f64)
@@ -116,7 +117,7 @@ fn draw(svg: &mut Svg, frame: &Frame, at: (f64, f64), level: usize, way: &Way) {
         let to = from + (at.1 - at.0) * part.total_ns as f64 / frame.total_ns.max(1) as f64;
         if to - from < LEAST {
             // What is left is no heavier: one frame for all of it.
-            let more = format!("{} more", words::count((frame.parts.len() - n_drawn) as u64));
+            let more = say!("{} more", words::count((frame.parts.len() - n_drawn) as u64));
             return block(svg, "band", &more, (from, at.1), level, way);
         }
         block(svg, &format!("fill a{}", part.style), &part.name, (from, to), level, way);
@@ -169,10 +170,17 @@ pub(super) fn table(chains: &Chains) -> Table {
         cells
     });
     let more = chains.rows.len().saturating_sub(N_PROCESSES);
-    let more = if more > 0 { format!(" ({more} more in --json and in the file of --stacks)") } else { String::new() };
+    let more = if more > 0 { say!(" ({more} more in --json and in the file of --stacks)") } else { String::new() };
     Table {
-        caption: format!("Who woke whom out of idle: measured{more}"),
-        heads: heads(&["waker", "cgroup woken", "process woken", "out of", "n", "time lost"]),
+        caption: say!("Who woke whom out of idle: measured{more}"),
+        heads: heads(&[
+            word!("waker"),
+            word!("cgroup woken"),
+            word!("process woken"),
+            word!("out of"),
+            "n",
+            word!("time lost"),
+        ]),
         rows: rows.collect(),
         n_text_columns: 4,
     }
@@ -182,12 +190,12 @@ pub(super) fn table(chains: &Chains) -> Table {
 fn data(chains: &Chains) -> Data {
     let text = |head: &'static str| (head, Show::Text);
     let mut data = Data::with(&[
-        text("waker"),
-        text("cgroup"),
-        text("process"),
-        text("idle state"),
-        ("wake-ups", Show::Count),
-        ("time lost", Show::Ns),
+        text(word!("waker")),
+        text(word!("cgroup")),
+        text(word!("process")),
+        text(word!("idle state")),
+        (word!("wake-ups"), Show::Count),
+        (word!("time lost"), Show::Ns),
     ]);
     for row in &chains.rows {
         let mut cells: Vec<Cell> = row.frames().map(Cell::from).into();

@@ -2,6 +2,7 @@
 
 use super::TraceReport;
 use super::view;
+use crate::view::wrap::wrap;
 use std::fmt::Write as _;
 
 /// The tables, then the heat map, then what must be known.
@@ -36,16 +37,5 @@ pub(super) fn render(report: &TraceReport<'_>, width: usize, is_coloured: bool) 
 }
 
 fn wrapped(text: &str, indent: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in text.split_whitespace() {
-        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(std::mem::replace(&mut line, indent.to_string()));
-        }
-        if !line.trim().is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines.push(line);
-    lines
+    wrap("", indent, text, width).lines().map(str::to_string).collect()
 }

@@ -11,6 +11,7 @@ use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
+use wakewatt_words::{say, word};
 
 /// A trace in words.
 #[derive(Debug, Serialize)]
@@ -32,7 +33,7 @@ pub(in crate::report) struct TraceView {
 /// In words.
 pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     let map = HeatMap::of(traced.rows.iter().map(|r| (name(r), &r.latency)));
-    let mut tables = vec![wakes("Wake-ups by the idle state requested before: measured", traced.rows.iter())];
+    let mut tables = vec![wakes(word!("Wake-ups by the idle state requested before: measured"), traced.rows.iter())];
     if traced.windows.len() > 1 {
         tables.push(windows(traced));
     }
@@ -42,26 +43,27 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
     tables.push(processes(traced));
     tables.extend(traced.chains.as_ref().map(stacks::table));
     if is_by_cpu {
-        tables.push(wakes("Wake-ups by CPU: measured", traced.by_cpu.iter()));
+        tables.push(wakes(word!("Wake-ups by CPU: measured"), traced.by_cpu.iter()));
     }
     tables.retain(|t| !t.rows.is_empty());
-    let title = "Wake-up latency by idle state";
+    let title = word!("Wake-up latency by idle state");
     let heat = (!map.rows.is_empty()).then(|| Figure {
         id: "trace-heat".into(),
-        title: "Wake-ups by idle state".into(),
+        title: word!("Wake-ups by idle state").into(),
         table: None,
         csv: map.data().csv(),
         svg: map.svg("trace-heat", title),
-        caption:
+        caption: word!(
             "How long wake-ups took, by the state the CPU was leaving. Each column is twice the one before; shading \
                   is the share within the row, on a square-root scale so that a rare tail shows."
-                .into(),
+        )
+        .into(),
         label: "measured",
     });
-    let early = traced.ended_early.iter().map(|why| format!("ended early, and is complete up to then: {}", clean(why)));
+    let early = traced.ended_early.iter().map(|why| say!("ended early, and is complete up to then: {}", clean(why)));
     TraceView {
         sentence: clean(&sentence(traced)),
-        scope: format!(
+        scope: say!(
             "{}, {}, {} wake-ups",
             clean(&traced.scope.to_string()),
             words::ns(traced.window.length_ns() as f64),
@@ -80,28 +82,28 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
 fn name(row: &WakeRow) -> String {
     match &row.state {
         Some(state) => format!("{state}, {}", row.class.words()),
-        None => "not idle".into(),
+        None => word!("not idle").into(),
     }
 }
 
 fn sentence(traced: &Traced) -> String {
     let Some(worst) = traced.rows.iter().find(|r| r.state.is_some()) else {
         return match traced.rows.first() {
-            Some(_) => "No wake-up found its CPU idle: what was lost was lost waiting for a busy CPU.".into(),
-            None => "Nothing was woken.".into(),
+            Some(_) => word!("No wake-up found its CPU idle: what was lost was lost waiting for a busy CPU.").into(),
+            None => word!("Nothing was woken.").into(),
         };
     };
     let who = traced.processes.iter().find(|p| Some(&p.state) == worst.state.as_ref()).map_or(String::new(), |p| {
-        let passing = if p.presence == Presence::Passing { ", which came or went meanwhile" } else { "" };
-        format!(" Most of it fell on {} ({}){passing}.", p.name, p.tgid)
+        let passing = if p.presence == Presence::Passing { word!(", which came or went meanwhile") } else { "" };
+        say!(" Most of it fell on {} ({}){passing}.", p.name, p.tgid)
     });
     let p50 = worst.latency.p50_ns().map_or(String::new(), |v| format!(" (p50 {})", words::ns(v as f64)));
     let state = worst.state.as_deref().unwrap_or("idle");
     let by = match worst.class {
-        wakewatt_core::samples::wakes::WakeClass::Remote => "from another CPU",
-        _ => "by an interrupt",
+        wakewatt_core::samples::wakes::WakeClass::Remote => word!("from another CPU"),
+        _ => word!("by an interrupt"),
     };
-    format!("Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}", lost(worst), words::count(worst.n))
+    say!("Waking {by} out of {state} cost {} in all over {} wake-ups{p50}.{who}", lost(worst), words::count(worst.n))
 }
 
 /// "~" marks an estimate.
@@ -126,7 +128,7 @@ fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
         }
         let exit = r.exit_cost.as_ref().map_or("-".into(), |c| format!("+{}", words::ns(c.each_ns as f64)));
         cells.extend([
-            r.state.clone().unwrap_or_else(|| "(not idle)".into()),
+            r.state.clone().unwrap_or_else(|| word!("(not idle)").into()),
             r.class.words().to_string(),
             words::count(r.n),
             at(&r.latency, 0.5),
@@ -141,18 +143,18 @@ fn wakes<'a>(caption: &str, rows: impl Iterator<Item = &'a WakeRow>) -> Table {
     let rows: Vec<Vec<String>> = cells.collect();
     let has_cpu = rows.first().is_some_and(|r| r.len() == 10);
     let mut names = heads(&[
-        "woken from",
-        "by",
+        word!("woken from"),
+        word!("by"),
         "n",
         "p50",
         "p99",
-        "share",
-        "time lost",
-        "exit (modelled)",
-        "p50, 95 % of this window",
+        word!("share"),
+        word!("time lost"),
+        word!("exit (modelled)"),
+        word!("p50, 95 % of this window"),
     ]);
     if has_cpu {
-        names.insert(0, "CPU".into());
+        names.insert(0, word!("CPU").into());
     }
     Table { caption: caption.into(), heads: names, rows, n_text_columns: if has_cpu { 3 } else { 2 } }
 }
@@ -174,8 +176,8 @@ fn windows(traced: &Traced) -> Table {
         }
     }
     Table {
-        caption: "Window by window, the three heaviest: measured".into(),
-        heads: heads(&["from", "woken from", "by", "n", "p50", "p99", "time lost"]),
+        caption: word!("Window by window, the three heaviest: measured").into(),
+        heads: heads(&[word!("from"), word!("woken from"), word!("by"), "n", "p50", "p99", word!("time lost")]),
         rows,
         n_text_columns: 3,
     }
@@ -185,7 +187,7 @@ fn timers(traced: &Traced) -> Table {
     let rows = traced.timers.iter().map(|t| {
         vec![
             t.state.clone(),
-            if t.is_after_exit { "after the exit event" } else { "before the exit event" }.to_string(),
+            if t.is_after_exit { word!("after the exit event") } else { word!("before the exit event") }.to_string(),
             words::count(t.lateness.n),
             at(&t.lateness, 0.5),
             interval(&t.lateness, 0.5),
@@ -193,8 +195,8 @@ fn timers(traced: &Traced) -> Table {
         ]
     });
     Table {
-        caption: "How late timers of idle CPUs were, whole machine: measured".into(),
-        heads: heads(&["idle state", "handled", "n", "p50", "95 % of this window", "p99"]),
+        caption: word!("How late timers of idle CPUs were, whole machine: measured").into(),
+        heads: heads(&[word!("idle state"), word!("handled"), "n", "p50", word!("95 % of this window"), "p99"]),
         rows: rows.collect(),
         n_text_columns: 2,
     }
@@ -205,7 +207,7 @@ fn states(traced: &Traced) -> Table {
     let rows = traced.states.iter().map(|s| {
         let hardware = match (s.hardware.label, s.hardware.residency_ratio) {
             (Label::Measured, Some(ratio)) => words::percent(ratio),
-            (Label::PresentButDead, _) => "present, dead".into(),
+            (Label::PresentButDead, _) => word!("present, dead").into(),
             _ => "unavailable".into(),
         };
         vec![
@@ -220,10 +222,19 @@ fn states(traced: &Traced) -> Table {
         ]
     });
     let why = traced.states.iter().find(|s| s.hardware.label == Label::Unavailable && s.hardware.source != "not read");
-    let why = why.map_or(String::new(), |s| format!("; hardware residency: {}", s.hardware.source));
+    let why = why.map_or(String::new(), |s| say!("; hardware residency: {}", s.hardware.source));
     Table {
-        caption: format!("Idle states, whole machine: requested (trace), entered (sysfs), reached (hardware){why}"),
-        heads: heads(&["idle state", "requested", "entered", "time", "by sysfs", "hardware", "stay p50", "stay p99"]),
+        caption: say!("Idle states, whole machine: requested (trace), entered (sysfs), reached (hardware){why}"),
+        heads: heads(&[
+            word!("idle state"),
+            word!("requested"),
+            word!("entered"),
+            word!("time"),
+            word!("by sysfs"),
+            word!("hardware"),
+            word!("stay p50"),
+            word!("stay p99"),
+        ]),
         rows: rows.collect(),
         n_text_columns: 1,
     }
@@ -241,10 +252,10 @@ fn processes(traced: &Traced) -> Table {
         ]
     });
     let more = traced.processes.len().saturating_sub(N_PROCESSES);
-    let more = if more > 0 { format!(" ({more} more in --json)") } else { String::new() };
+    let more = if more > 0 { say!(" ({more} more in --json)") } else { String::new() };
     Table {
-        caption: format!("Who was woken out of idle: measured{more}"),
-        heads: heads(&["process", "pid", "out of", "n", "mean", "time lost"]),
+        caption: say!("Who was woken out of idle: measured{more}"),
+        heads: heads(&[word!("process"), word!("pid"), word!("out of"), "n", word!("mean"), word!("time lost")]),
         rows: rows.collect(),
         n_text_columns: 3,
     }
@@ -267,11 +278,11 @@ fn who_pays(payers: &Payers, window_ns: u64) -> Table {
     let hidden_ns: u64 = payers.rows.iter().skip(N_PROCESSES).map(|p| p.total_ns).sum::<u64>() + payers.more_total_ns;
     let more = match n_hidden {
         0 => String::new(),
-        n => format!("; {} more rows lost {} together", words::count(n), words::ns(hidden_ns as f64)),
+        n => say!("; {} more rows lost {} together", words::count(n), words::ns(hidden_ns as f64)),
     };
     Table {
-        caption: format!("Who pays, by {what}: wake-ups out of idle of what was woken, measured{more}"),
-        heads: heads(&[what, "out of", "n", "mean", "time lost", "lost a second"]),
+        caption: say!("Who pays, by {what}: wake-ups out of idle of what was woken, measured{more}"),
+        heads: heads(&[what, word!("out of"), "n", word!("mean"), word!("time lost"), word!("lost a second")]),
         rows: rows.collect(),
         n_text_columns: 2,
     }
@@ -279,12 +290,12 @@ fn who_pays(payers: &Payers, window_ns: u64) -> Table {
 
 fn observer(traced: &Traced) -> String {
     let own = &traced.own;
-    let programs = own.programs_ns.map_or(String::new(), |ns| format!(", eBPF programs {}", words::ns(ns as f64)));
+    let programs = own.programs_ns.map_or(String::new(), |ns| say!(", eBPF programs {}", words::ns(ns as f64)));
     let registers = match own.n_register_interrupts {
         0 => String::new(),
-        n => format!(" Reading residency registers interrupted CPUs {n} times, before and after."),
+        n => say!(" Reading residency registers interrupted CPUs {n} times, before and after."),
     };
-    format!(
+    say!(
         "wakewatt itself was woken {}, {} of them out of idle, and used {} of CPU time{programs}; these are not \
          among the wake-ups above.{registers}",
         words::plural(usize::try_from(own.n).unwrap_or(usize::MAX), "time"),

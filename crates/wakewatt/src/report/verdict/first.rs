@@ -4,6 +4,7 @@
 //! on a healthy machine what whoever needs latency would change, which is a choice and no fault.
 
 use wakewatt_core::rules::{self, Answer, Confidence, Finding, Ruling, Weight};
+use wakewatt_words::{say, word};
 
 /// What stands first: what is to mend, else what whoever needs latency would change.
 pub(super) fn first(rulings: &[Ruling]) -> String {
@@ -16,16 +17,16 @@ pub(super) fn first(rulings: &[Ruling]) -> String {
     // A hint is no fault yet.
     let is_heavy = |finding: &Finding| finding.weight != Weight::Note && finding.confidence != Confidence::Low;
     if let Some((_, finding)) = found().find(|(rule, finding)| !rules::is_choice(rule) && is_heavy(finding)) {
-        return format!(": first of all, {}", in_sentence(&finding.title));
+        return say!(": first of all, {}", in_sentence(&finding.title));
     }
     // Only what there is to change, and what latency is paid for with.
     let is_asked =
         |rule: &str, finding: &Finding| rules::is_choice(rule) && rules::costs_latency(rule) && finding.plan.is_some();
     match found().find(|(rule, finding)| is_asked(rule, finding) || is_heavy(finding)) {
         Some((_, finding)) => {
-            format!(". Nothing to mend is seen; where latency rules, first of all: {}", in_sentence(&finding.title))
+            say!(". Nothing to mend is seen; where latency rules, first of all: {}", in_sentence(&finding.title))
         }
-        None => ". Nothing to mend is seen".into(),
+        None => word!(". Nothing to mend is seen").into(),
     }
 }
 

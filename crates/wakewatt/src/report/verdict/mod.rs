@@ -18,6 +18,7 @@ use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::not_done::Step;
 use wakewatt_core::samples::rejection::Rejection;
+use wakewatt_words::{say, word};
 
 mod first;
 mod sentence;
@@ -47,12 +48,12 @@ impl Kind {
     /// One or two words, for a label.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Slower => "costs latency",
-            Kind::Faster => "does not cost latency",
-            Kind::NoDifference => "no difference",
-            Kind::Undecided => "undecided",
-            Kind::Shown => "a difference is shown",
-            Kind::NoExperiment => "not proved",
+            Kind::Slower => word!("costs latency"),
+            Kind::Faster => word!("does not cost latency"),
+            Kind::NoDifference => word!("no difference"),
+            Kind::Undecided => word!("undecided"),
+            Kind::Shown => word!("a difference is shown"),
+            Kind::NoExperiment => word!("not proved"),
         }
     }
 }
@@ -76,11 +77,11 @@ pub struct Verdict {
 fn what_would_help(run: &ExperimentRun) -> &'static str {
     let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
     if run.ended.how == How::Interrupted {
-        "it was interrupted: run it again and let it end"
+        word!("it was interrupted: run it again and let it end")
     } else if run.blocks.iter().any(is_busy) {
-        "other work kept the CPUs busy: run it again when the machine is quieter"
+        word!("other work kept the CPUs busy: run it again when the machine is quieter")
     } else {
-        "run it again with a larger time budget"
+        word!("run it again with a larger time budget")
     }
 }
 
@@ -109,7 +110,7 @@ fn of_turned(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     }
     let mut verdict = of_run(run);
     for other in others.iter().map(|run| of_run(run)) {
-        verdict.sentence += &format!(" Turned as well: {}", other.sentence);
+        verdict.sentence += &say!(" Turned as well: {}", other.sentence);
         verdict.warnings.extend(other.warnings);
     }
     verdict
@@ -120,11 +121,11 @@ fn of_run(run: &ExperimentRun) -> Verdict {
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
         return Verdict {
             kind: Kind::Undecided,
-            sentence: format!(
+            sentence: say!(
                 "Undecided: the experiment ended ({}) before one round was complete in both arms.",
                 run.ended
             ),
-            how_sure: format!("Nothing can be said from this run; {}.", what_would_help(run)),
+            how_sure: say!("Nothing can be said from this run; {}.", what_would_help(run)),
             busy: None,
             warnings,
         };
@@ -138,13 +139,13 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         Word::Undecided => (Kind::Undecided, sentence::undecided(run, effect)),
     };
     let sentence = match sentence::reversal(run, effect) {
-        Some(but) => format!("{core}; but {but}."),
-        None => format!("{core}."),
+        Some(but) => say!("{core}; but {but}."),
+        None => super::words::ended(&core),
     };
     let mut how_sure = sentence::how_sure(run, effect);
     let is_loaded = run.graded().grade == Grade::Loaded;
     if is_loaded && matches!(kind, Kind::Slower | Kind::Faster) {
-        how_sure += " On a loaded machine the effect is stated by the near end of its interval.";
+        how_sure += word!(" On a loaded machine the effect is stated by the near end of its interval.");
     }
     Verdict { kind, sentence, how_sure, busy: None, warnings }
 }
@@ -153,33 +154,33 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
     let mut warnings = Vec::new();
     if !run.is_restored() {
         warnings.push(
-            "Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”."
+            word!("Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”.")
                 .to_string(),
         );
     }
     if let Some(why) = wakewatt_lab::study::differs_from_itself(run, &wakewatt_lab::study::noise(run)) {
-        warnings.push(super::words::sentence_case(&why) + ".");
+        warnings.push(super::words::ended(&super::words::sentence_case(&why)));
     }
     let rejected = run.n_rejected();
     if rejected * 4 > run.blocks.len() {
         let share = percent(rejected as f64 / run.blocks.len() as f64);
-        warnings.push(format!("{share} of the blocks were thrown away; the reasons stand in the block table."));
+        warnings.push(say!("{share} of the blocks were thrown away; the reasons stand in the block table."));
     }
     warnings
 }
 
 fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
-    let why = not_done.map_or("it was not asked for".to_string(), |n| n.why.to_string());
+    let why = not_done.map_or(word!("it was not asked for").to_string(), |n| n.why.to_string());
     let as_found = evidence.samples.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
     let sentence = match as_found {
-        Some((sample, p50_ns)) => format!(
+        Some((sample, p50_ns)) => say!(
             "Nothing was proved: no experiment ran ({why}); as found, a {} wake-up takes {} at the median ({} samples), and how much of that is due to idle states this run cannot say.",
             sample.kind.word(),
             ns_rough(p50_ns as f64),
             count(sample.latency.n)
         ),
-        None => format!(
+        None => say!(
             "Nothing was proved: no experiment ran ({why}), so what follows rests on what the machine says about itself{}.",
             first::first(rulings)
         ),
@@ -187,8 +188,10 @@ fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     Verdict {
         kind: Kind::NoExperiment,
         sentence,
-        how_sure: "Only an experiment that changes the setting and puts it back can tell what the setting costs."
-            .into(),
+        how_sure: word!(
+            "Only an experiment that changes the setting and puts it back can tell what the setting costs."
+        )
+        .into(),
         busy: None,
         warnings: Vec::new(),
     }

@@ -2,24 +2,27 @@
 //!
 //! How large the effect may be called is core's (`samples::stated`); here it is put beside its numbers.
 
-use super::super::words::{median, ns_rough, p_value, percent, plural, ratio, ratio_interval, sentence_case};
+use super::super::words::{
+    clauses, ended, median, ns_rough, p_value, percent, plural, ratio, ratio_interval, sentence_case,
+};
 use super::NO_DIFFERENCE;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict as Word};
+use wakewatt_words::{say, word};
 
 /// `interval 4.6–5.9 at 95 % over all looks, covers this run, 10 rounds, 34 us against 6.5 us`; without any size where that is refused.
 fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     let rounds = plural(effect.n_pairs, "round");
     if !run.is_sized() {
-        return format!("its size is refused, {rounds}");
+        return say!("its size is refused, {rounds}");
     }
     let mut text =
-        format!("interval {} at {}, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness());
+        say!("interval {} at {}, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness());
     let metric = run.metric_at(&effect.metric);
     let of_arm = |arm: &str| median(run.values(arm, metric?).map(|(_, value)| value));
     if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
-        text += &format!(", {} against {}", ns_rough(a), ns_rough(b));
+        text += &say!(", {} against {}", ns_rough(a), ns_rough(b));
     }
     text
 }
@@ -34,12 +37,12 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     let numbers = numbers(run, effect);
     let is_of_sleep = effect.compared() == Compared::NoSleep;
     if is_of_sleep && run.is_asleep_in(&effect.baseline) && effect.metric.starts_with("wakeup.") {
-        return format!("{} ({numbers}); idle states cost latency here", run.slower(effect, "a wake-up"));
+        return say!("{} ({numbers}); idle states cost latency here", run.slower(effect, word!("a wake-up")));
     }
     let times = times(run, effect);
     let awake = run.slept_ratio(&effect.baseline).filter(|_| is_of_sleep);
     if let Some(slept) = awake.filter(|_| !run.is_asleep_in(&effect.baseline)) {
-        return format!(
+        return say!(
             "With idle states allowed, which were entered before {} of the wake-ups, {} takes {times} times as long as with {} \
              ({numbers}); that is no cost of sleep",
             percent(slept),
@@ -47,7 +50,7 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
             arm(run, &effect.arm)
         );
     }
-    let mut text = format!(
+    let mut text = say!(
         "{} takes {times} times as long with {} as with {} ({numbers})",
         sentence_case(&metric(run, &effect.metric)),
         arm(run, &effect.baseline),
@@ -55,7 +58,7 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     );
     if let (Some(a), Some(b)) = (slept_in(run, &effect.baseline), slept_in(run, &effect.arm)) {
         if a != b {
-            text += &format!(": its CPUs idled in {a} in the first and in {b} in the second");
+            text += &say!(": its CPUs idled in {a} in the first and in {b} in the second");
         }
     }
     text
@@ -63,7 +66,7 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
 
 /// The baseline is faster.
 pub(super) fn faster(run: &ExperimentRun, effect: &Effect) -> String {
-    format!(
+    say!(
         "{} is shorter with {} than with {}: {} times as long ({}), so the change that was tried makes it worse here",
         sentence_case(&metric(run, &effect.metric)),
         arm(run, &effect.baseline),
@@ -75,7 +78,7 @@ pub(super) fn faster(run: &ExperimentRun, effect: &Effect) -> String {
 
 /// They are as good as equal.
 pub(super) fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
-    format!(
+    say!(
         "No difference worth a change: {} is {} times as long with {} as with {} ({}), within 5 % of equal",
         metric(run, &effect.metric),
         ratio(effect.ratio),
@@ -87,7 +90,7 @@ pub(super) fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
 
 /// None was found, which an hour that allows no size does not allow to say.
 pub(super) fn not_told(run: &ExperimentRun, effect: &Effect) -> String {
-    format!(
+    say!(
         "Undecided: no difference in {} was found between {} and {}, and this hour does not allow to say that there is none",
         metric(run, &effect.metric),
         arm(run, &effect.baseline),
@@ -100,11 +103,11 @@ pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
     // Very few rounds can agree so well that the interval excludes 1 and chance is still not excluded.
     let is_apart = effect.ratio_low > 1.0 || effect.ratio_high < 1.0;
     let what = if is_apart {
-        "but too few rounds counted to tell it from chance among the comparisons made"
+        word!("but too few rounds counted to tell it from chance among the comparisons made")
     } else {
-        "which allows both no effect and one worth a change"
+        word!("which allows both no effect and one worth a change")
     };
-    let mut text = format!(
+    let mut text = say!(
         "Undecided: {} is {} times as long with {} as with {} ({}), {what}",
         metric(run, &effect.metric),
         ratio(effect.ratio),
@@ -113,7 +116,7 @@ pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
         numbers(run, effect)
     );
     if let Some(n) = rounds_to_decide(effect).filter(|_| !is_apart) {
-        text += &format!("; about {n} rounds would decide it if the scatter stays as it was");
+        text += &say!("; about {n} rounds would decide it if the scatter stays as it was");
     }
     text
 }
@@ -151,18 +154,18 @@ pub(super) fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> 
     let effect = against.first()?;
     // From the slower arm.
     let effect = if opposite == Word::Lower { effect.inverted() } else { (*effect).clone() };
-    Some(format!(
+    Some(say!(
         "{} goes the other way, {} times as long with {} ({})",
         metric(run, &effect.metric),
         times(run, &effect),
         arm(run, &effect.baseline),
         match run.is_sized() {
-            true => format!(
+            true => say!(
                 "interval {}, by itself, covers {}",
                 ratio_interval(effect.ratio_low, effect.ratio_high),
                 effect.covers
             ),
-            false => "its size is refused".into(),
+            false => word!("its size is refused").into(),
         }
     ))
 }
@@ -174,23 +177,23 @@ pub(super) fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
     let mut parts = Vec::new();
     if !pairs.is_empty() {
         parts.push(if same == pairs.len() && pairs.len() > 1 {
-            format!("All {} rounds point the same way", pairs.len())
+            say!("All {} rounds point the same way", pairs.len())
         } else {
-            format!("{same} of {} point the same way", plural(pairs.len(), "round"))
+            say!("{same} of {} point the same way", plural(pairs.len(), "round"))
         });
     }
-    parts.push(format!(
+    parts.push(say!(
         "if the setting made no difference, chance would give a result this far out with probability {} (exact signed-rank test)",
         p_value(effect.p_value)
     ));
-    parts.push("the order of the arms was drawn at random in every round".into());
+    parts.push(word!("the order of the arms was drawn at random in every round").into());
     let rejected = run.n_rejected();
     let disturbed = run.blocks.iter().filter(|b| b.rejected.is_none() && !b.disturbances.is_empty()).count();
     parts.push(match (rejected, disturbed) {
-        (0, 0) => "no block was disturbed or thrown away".to_string(),
-        (r, d) => format!("{} of {} blocks thrown away, {d} disturbed but kept", r, run.blocks.len()),
+        (0, 0) => word!("no block was disturbed or thrown away").to_string(),
+        (r, d) => say!("{} of {} blocks thrown away, {d} disturbed but kept", r, run.blocks.len()),
     });
-    parts.join("; ") + "."
+    ended(&clauses(&parts))
 }
 
 /// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.

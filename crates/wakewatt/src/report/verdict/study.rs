@@ -8,6 +8,7 @@ use super::super::words::plural;
 use super::{Kind, Verdict};
 use wakewatt_core::samples::experiment::{Better, ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::study::{Comparison, Conclusions};
+use wakewatt_words::{say, word};
 
 /// So many arms are told in full.
 const N_TOLD: usize = 3;
@@ -25,7 +26,7 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
         () => Kind::Undecided,
     };
     let sentence = match &conclusions.sentences[..] {
-        [] => format!("Undecided: the experiment ended ({}) before anything could be compared.", run.ended),
+        [] => say!("Undecided: the experiment ended ({}) before anything could be compared.", run.ended),
         few if few.len() <= N_TOLD => few.join(" "),
         many => {
             // How many times better than the baseline.
@@ -37,8 +38,8 @@ pub(super) fn of(run: &ExperimentRun, conclusions: &Conclusions, warnings: Vec<S
                 comparisons().filter(is_shown).max_by(|a, b| gain(a).total_cmp(&gain(b))).filter(|c| gain(c) > 1.0);
             let told = best.and_then(|c| conclusions.sentence_on(run, &c.effect.arm));
             let n_shown = comparisons().filter(is_shown).count();
-            let head = told.unwrap_or("No arm is shown to be better than the baseline.");
-            format!(
+            let head = told.unwrap_or(word!("No arm is shown to be better than the baseline."));
+            say!(
                 "{head} Of {} other arms {n_shown} are shown to differ in the primary metric; all stand below.",
                 many.len()
             )
@@ -52,12 +53,12 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
     let n_bad = run.n_rejected();
     let sure = (1.0 - conclusions.level) * 100.0;
     let intervals = match conclusions.is_final {
-        true => format!(
+        true => say!(
             "Each interval holds at {sure:.1} %, so that all declared looks together hold at 95 %, and covers this run"
         ),
-        false => "It ended between two looks, so no interval can be relied on".into(),
+        false => word!("It ended between two looks, so no interval can be relied on").into(),
     };
-    format!(
+    say!(
         "{intervals}; arms in an order drawn at random in each of {}; {n_bad} of {} blocks thrown away; it ended because {}.",
         plural(n_rounds, "round"),
         run.blocks.len(),

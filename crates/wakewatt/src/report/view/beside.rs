@@ -8,6 +8,7 @@ use wakewatt_core::samples::side_effect::SideEffect;
 use wakewatt_core::samples::study::AaNoise;
 use wakewatt_core::samples::tail::{TailAnswer, TailTest};
 use wakewatt_lab::study;
+use wakewatt_words::{say, word};
 
 /// Those that have a row.
 pub(super) fn tables(run: &ExperimentRun) -> Vec<Table> {
@@ -16,17 +17,17 @@ pub(super) fn tables(run: &ExperimentRun) -> Vec<Table> {
 
 fn tails(run: &ExperimentRun) -> Table {
     let answer = |t: &TailTest| match t.answer {
-        TailAnswer::NoHarm => format!("no worse by more than {}", words::percent(t.margin_ratio - 1.0)),
-        TailAnswer::Harm => "worse".into(),
-        TailAnswer::CannotTell => format!("cannot tell: {}", t.why_not()),
+        TailAnswer::NoHarm => say!("no worse by more than {}", words::percent(t.margin_ratio - 1.0)),
+        TailAnswer::Harm => word!("worse").into(),
+        TailAnswer::CannotTell => say!("cannot tell: {}", t.why_not()),
     };
     let row = |t: &TailTest| {
         let numbers = [words::p_value(t.no_harm_p), words::p_value(t.level), t.n_pairs.to_string()];
         [metric_title(run, &t.metric), t.arm.clone(), answer(t)].into_iter().chain(numbers).collect()
     };
     Table {
-        caption: "Is the tail left as it is? Declared with the primary metric and tested at the whole level of the look; p of \u{201c}it is worse\u{201d}, adjusted for the arms".into(),
-        heads: heads(&["metric", "arm", "answer", "p", "level", "rounds"]),
+        caption: word!("Is the tail left as it is? Declared with the primary metric and tested at the whole level of the look; p of \u{201c}it is worse\u{201d}, adjusted for the arms").into(),
+        heads: heads(&[word!("metric"), word!("arm"), word!("answer"), "p", word!("level"), word!("rounds")]),
         rows: run.tails.iter().map(row).collect(),
         n_text_columns: 3,
     }
@@ -36,9 +37,9 @@ fn side_effects(run: &ExperimentRun) -> Table {
     let row = |e: &SideEffect| {
         let show = |value| e.what.show(value);
         let word = match (e.is_shown, e.difference > 0.0) {
-            (false, _) => "not shown to differ".to_string(),
-            (true, true) => format!("more with {}", e.baseline),
-            (true, false) => format!("more with {}", e.arm),
+            (false, _) => word!("not shown to differ").to_string(),
+            (true, true) => say!("more with {}", e.baseline),
+            (true, false) => say!("more with {}", e.arm),
         };
         vec![
             e.what.words().into(),
@@ -46,14 +47,14 @@ fn side_effects(run: &ExperimentRun) -> Table {
             word,
             show(e.baseline_value),
             show(e.arm_value),
-            format!("{} ({} to {})", show(e.difference), show(e.difference_low), show(e.difference_high)),
+            say!("{} ({} to {})", show(e.difference), show(e.difference_low), show(e.difference_high)),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
         ]
     };
     Table {
-        caption: "What the arms changed beside what was compared: measured, paired by round; intervals at 95 % each by itself, which cover this run, p adjusted together (Holm)".into(),
-        heads: heads(&["what", "arms", "in a word", "baseline", "arm", "difference (interval)", "p", "rounds"]),
+        caption: word!("What the arms changed beside what was compared: measured, paired by round; intervals at 95 % each by itself, which cover this run, p adjusted together (Holm)").into(),
+        heads: heads(&[word!("what"), word!("arms"), word!("in a word"), word!("baseline"), word!("arm"), word!("difference (interval)"), "p", word!("rounds")]),
         rows: run.side_effects.iter().map(row).collect(),
         n_text_columns: 3,
     }
@@ -70,8 +71,8 @@ fn against_itself(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise".into(),
-        heads: heads(&["metric", "ratio (95 %, this run)", "p", "rounds", "one block varies by"]),
+        caption: word!("The baseline held twice in a round and compared with itself: measured; what differs here is this host’s own noise").into(),
+        heads: heads(&[word!("metric"), word!("ratio (95 %, this run)"), "p", word!("rounds"), word!("one block varies by")]),
         rows: study::noise(run).iter().map(row).collect(),
         n_text_columns: 1,
     }

@@ -10,20 +10,21 @@ use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::measured_table::{self, Parameter};
 use wakewatt_core::samples::state_cost::StateCosts;
 use wakewatt_core::samples::state_energy::{EnergyOfStates, MIN_ROUNDS, NoBreakEven};
+use wakewatt_words::{say, word};
 
 /// Figure, table and remarks; nothing where energy was not asked for.
 pub(super) fn add(out: &mut Section, costs: &StateCosts) {
     let Some(energy) = &costs.energy else { return };
     if let Some(no) = &energy.why_not {
-        out.remarks.push(format!("From when on a state saves energy cannot be told: {}.", why(no)));
+        out.remarks.push(say!("From when on a state saves energy cannot be told: {}.", why(no)));
         return;
     }
     let mut ranges = Ranges {
-        title: format!("Idle time from which a state of CPU {} saves energy, claimed and measured", costs.cpu),
-        of: "state".into(),
-        range: "least to most of the rounds",
-        x: AxisSpec::new("idle time", Show::Ns, Scale::Log),
-        series: vec!["target residency by the driver".into(), "energy break-even, measured".into()],
+        title: say!("Idle time from which a state of CPU {} saves energy, claimed and measured", costs.cpu),
+        of: word!("state").into(),
+        range: word!("least to most of the rounds"),
+        x: AxisSpec::new(word!("idle time"), Show::Ns, Scale::Log),
+        series: vec![word!("target residency by the driver").into(), word!("energy break-even, measured").into()],
         is_first_claimed: true,
         rows: Vec::new(),
     };
@@ -35,15 +36,15 @@ pub(super) fn add(out: &mut Section, costs: &StateCosts) {
     }
     out.draw(
         format!("idle-break-even-cpu{}", costs.cpu),
-        &format!("Idle time from which a state of CPU {} saves energy", costs.cpu),
-        "Where a state takes as much energy as the next shallower one. A state that pays at once has no place on a logarithmic axis; the table has it.",
+        &say!("Idle time from which a state of CPU {} saves energy", costs.cpu),
+        word!("Where a state takes as much energy as the next shallower one. A state that pays at once has no place on a logarithmic axis; the table has it."),
         &ranges,
     );
     out.tables.extend(table_if_any(
         &table(costs, energy),
-        &format!("Energy of the idle states of CPU {}: measured by {}", costs.cpu, by(energy)),
+        &say!("Energy of the idle states of CPU {}: measured by {}", costs.cpu, by(energy)),
     ));
-    out.remarks.push(format!(
+    out.remarks.push(say!(
         "Energy: a pause of {} and one of {} before each wake-up, {} of watts each in {MIN_ROUNDS} rounds of random order, are two \
          equations for the power at rest and the energy of an entry. The break-even is the idle time from which on a state takes \
          less than the next shallower one; its range is that of the rounds and holds their median with 97 %; it covers {}. Of one core: what the \
@@ -58,14 +59,14 @@ pub(super) fn add(out: &mut Section, costs: &StateCosts) {
 /// The boot parameter with whose its residencies are, or why there is none.
 pub(super) fn parameter(costs: &StateCosts) -> String {
     match measured_table::parameter(costs) {
-        Ok(found) => format!(
+        Ok(found) => say!(
             "These numbers as a boot parameter (Linux {} and later; latencies are worst cases; {}): {line}; wakewatt tune apply --boot-arg \
              {line} sets it.",
             measured_table::SINCE,
             residencies(costs, &found),
             line = found.line
         ),
-        Err(why) => format!("No intel_idle.table= from these numbers: {why}."),
+        Err(why) => say!("No intel_idle.table= from these numbers: {why}."),
     }
 }
 
@@ -74,15 +75,15 @@ fn residencies(costs: &StateCosts, found: &Parameter) -> String {
     let of_driver: Vec<&str> =
         found.residencies.iter().filter(|r| r.measured.is_none()).map(|r| r.state.as_str()).collect();
     let energy = match &costs.energy {
-        None => return "target residencies are the driver's: no watts per state were measured".into(),
+        None => return word!("target residencies are the driver's: no watts per state were measured").into(),
         Some(EnergyOfStates { why_not: Some(no), .. }) => {
-            return format!("target residencies are the driver's: {}", why(no));
+            return say!("target residencies are the driver's: {}", why(no));
         }
         Some(energy) => energy,
     };
     let told = |name: &&str| {
         let no = energy.state(name).and_then(|s| s.why_not.as_ref());
-        format!("{name} ({})", no.map_or_else(|| "no shallower state was measured to compare with".into(), why))
+        format!("{name} ({})", no.map_or_else(|| word!("no shallower state was measured to compare with").into(), why))
     };
     let of_driver: Vec<String> = of_driver.iter().map(told).collect();
     let measured: Vec<String> = found
@@ -90,24 +91,25 @@ fn residencies(costs: &StateCosts, found: &Parameter) -> String {
         .iter()
         .filter_map(|r| {
             let b = r.measured.as_ref()?;
-            let raised = if (r.us as f64) * 1000.0 > b.median_ns + 1000.0 { ", raised to the latency" } else { "" };
+            let raised =
+                if (r.us as f64) * 1000.0 > b.median_ns + 1000.0 { word!(", raised to the latency") } else { "" };
             let (at, range) = (words::ns(b.median_ns), words::ns_interval(b.low_ns, b.high_ns));
-            Some(format!("{} {at} ({range}) over {}{raised}", r.state, b.over))
+            Some(say!("{} {at} ({range}) over {}{raised}", r.state, b.over))
         })
         .collect();
     let parts = [
         (!measured.is_empty()).then(|| {
             let (by, covers) = (by(energy), Covers::Run);
-            format!("measured energy break-evens by {by}, ranges covering {covers}, for {}", measured.join(", "))
+            say!("measured energy break-evens by {by}, ranges covering {covers}, for {}", words::listed(&measured))
         }),
-        (!of_driver.is_empty()).then(|| format!("the driver's for {}", of_driver.join(", "))),
+        (!of_driver.is_empty()).then(|| say!("the driver's for {}", words::listed(&of_driver))),
     ];
-    format!("target residencies are {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    say!("target residencies are {}", words::clauses(&parts.into_iter().flatten().collect::<Vec<_>>()))
 }
 
 /// The meter with what it covers.
 fn by(energy: &EnergyOfStates) -> String {
-    format!("{} ({})", energy.meter.as_deref().unwrap_or("no meter"), energy.meter_covers)
+    format!("{} ({})", energy.meter.as_deref().unwrap_or(word!("no meter")), energy.meter_covers)
 }
 
 fn claimed_ns(costs: &StateCosts, state: &str) -> Option<f64> {
@@ -116,15 +118,15 @@ fn claimed_ns(costs: &StateCosts, state: &str) -> Option<f64> {
 
 fn table(costs: &StateCosts, energy: &EnergyOfStates) -> Data {
     let mut data = Data::with(&[
-        ("state", Show::Text),
-        ("over", Show::Text),
-        ("break-even", Show::Ns),
-        ("least", Show::Ns),
-        ("most", Show::Ns),
-        ("claimed residency", Show::Ns),
-        ("rests at less by", Show::Watts),
-        ("an entry takes more by, uJ", Show::Number),
-        ("cannot tell because", Show::Text),
+        (word!("state"), Show::Text),
+        (word!("over"), Show::Text),
+        (word!("break-even"), Show::Ns),
+        (word!("least"), Show::Ns),
+        (word!("most"), Show::Ns),
+        (word!("claimed residency"), Show::Ns),
+        (word!("rests at less by"), Show::Watts),
+        (word!("an entry takes more by, uJ"), Show::Number),
+        (word!("cannot tell because"), Show::Text),
     ]);
     for state in &energy.states {
         let found = state.break_even.as_ref();
@@ -147,26 +149,27 @@ fn table(costs: &StateCosts, energy: &EnergyOfStates) -> Data {
 fn why(no: &NoBreakEven) -> String {
     match no {
         NoBreakEven::NoMeter { why } => why.clone(),
-        NoBreakEven::Slow { averages_ns, longest_ns } => format!(
+        NoBreakEven::Slow { averages_ns, longest_ns } => say!(
             "the meter averages over {}, and with more than {} this would take tens of minutes",
             words::ns(*averages_ns as f64),
             words::ns(*longest_ns as f64)
         ),
         NoBreakEven::UnknownAveraging => {
-            "the meter does not say over what time it averages, so its watts may be those of the state before".into()
+            word!("the meter does not say over what time it averages, so its watts may be those of the state before")
+                .into()
         }
         NoBreakEven::Coarse => {
-            "the meter said one number all the time: its steps are coarser than what the states differ by".into()
+            word!("the meter said one number all the time: its steps are coarser than what the states differ by").into()
         }
-        NoBreakEven::NotEntered { state } => format!("{state} was not what the CPU slept in nearly always"),
-        NoBreakEven::FewRounds { n } => format!("only {n} of {MIN_ROUNDS} rounds have watts of both states"),
-        NoBreakEven::NotLess { low_uw, high_uw } => format!(
+        NoBreakEven::NotEntered { state } => say!("{state} was not what the CPU slept in nearly always"),
+        NoBreakEven::FewRounds { n } => say!("only {n} of {MIN_ROUNDS} rounds have watts of both states"),
+        NoBreakEven::NotLess { low_uw, high_uw } => say!(
             "not all rounds show it to rest at less ({} to {}): the meter sees too much else",
             Show::Watts.text(low_uw / 1e6),
             Show::Watts.text(high_uw / 1e6)
         ),
         NoBreakEven::Wide { low_ns, high_ns } => {
-            format!("the rounds disagree ({}): the meter sees too much else", words::ns_interval(*low_ns, *high_ns))
+            say!("the rounds disagree ({}): the meter sees too much else", words::ns_interval(*low_ns, *high_ns))
         }
     }
 }

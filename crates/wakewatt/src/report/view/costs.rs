@@ -11,10 +11,11 @@ use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
+use wakewatt_words::{say, word};
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
-    let mut out = Section::new("What each idle state costs");
+    let mut out = Section::new(word!("What each idle state costs"));
     for costs in samples {
         let mut kinds: Vec<WakeKind> = Vec::new();
         for wake in costs.states.iter().flat_map(|s| &s.wakes) {
@@ -25,20 +26,20 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
         let entered = || costs.states.iter().filter(|s| s.is_entered());
         out.draw(
             format!("idle-costs-cpu{}", costs.cpu),
-            &format!("Wake-up by idle state and by what woke, CPU {}", costs.cpu),
-            "Median wake-up with only that state allowed. States that the CPU did not enter are left out; the table of states says why.",
+            &say!("Wake-up by idle state and by what woke, CPU {}", costs.cpu),
+            word!("Median wake-up with only that state allowed. States that the CPU did not enter are left out; the table of states says why."),
             &heat(costs, &kinds),
         );
         let mut ranges = Ranges {
-            title: format!("Exit latency of CPU {}, claimed and measured", costs.cpu),
-            of: "state".into(),
-            range: "least to most of the rounds",
-            x: AxisSpec::new("extra over the floor", Show::Ns, Scale::Log),
-            series: vec!["claimed by the driver".into()],
+            title: say!("Exit latency of CPU {}, claimed and measured", costs.cpu),
+            of: word!("state").into(),
+            range: word!("least to most of the rounds"),
+            x: AxisSpec::new(word!("extra over the floor"), Show::Ns, Scale::Log),
+            series: vec![word!("claimed by the driver").into()],
             is_first_claimed: true,
             rows: Vec::new(),
         };
-        ranges.series.extend(kinds.iter().map(|k| format!("measured, {}", k.word())));
+        ranges.series.extend(kinds.iter().map(|k| say!("measured, {}", k.word())));
         for state in entered() {
             let claim = state.claimed_exit_ns.map(|ns| Mark { series: 0, value: ns as f64, range: None });
             let extra = kinds.iter().enumerate().filter_map(|(i, kind)| {
@@ -50,27 +51,27 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
                 ranges.add(state.name.clone(), marks);
             }
         }
-        let floor = costs.floor.as_deref().unwrap_or("the shallowest state");
+        let floor = costs.floor.as_deref().unwrap_or(word!("the shallowest state"));
         out.draw(
             format!("idle-claims-cpu{}", costs.cpu),
-            &format!("Exit latency claimed and measured, CPU {}", costs.cpu),
-            format!(
+            &say!("Exit latency claimed and measured, CPU {}", costs.cpu),
+            say!(
                 "Claimed: a worst case from the driver's table. Measured: the median's extra over {floor}, paired by round; the line spans the rounds. An extra that is not positive has no place on a logarithmic axis; the table has it."
             ),
             &ranges,
         );
         out.tables.extend(table_if_any(
             &table(costs, &kinds),
-            &format!("Idle states of CPU {}: claimed and measured", costs.cpu),
+            &say!("Idle states of CPU {}: claimed and measured", costs.cpu),
         ));
         if let Some(deepest) = entered().next_back() {
             let p50 = deepest.wakes.first().and_then(|w| w.latency.p50_ns());
-            let said = |ns: u64| format!("waking CPU {} from {}: {}", costs.cpu, deepest.name, words::ns(ns as f64));
+            let said = |ns: u64| say!("waking CPU {} from {}: {}", costs.cpu, deepest.name, words::ns(ns as f64));
             out.lines.extend(p50.map(said));
         }
         out.folded.extend(table_if_any(
             &wakes(costs),
-            &format!("Each kind of wake-up of CPU {}: measured, with their {}; the extra is over {floor}, its range that of the rounds", costs.cpu, words::interval_of(wakewatt_core::covers::Covers::Window)),
+            &say!("Each kind of wake-up of CPU {}: measured, with their {}; the extra is over {floor}, its range that of the rounds", costs.cpu, words::interval_of(wakewatt_core::covers::Covers::Window)),
         ));
         break_even::add(&mut out, costs);
         out.remarks.extend(remarks(costs));
@@ -81,19 +82,19 @@ pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
 /// Every state by every kind, with what it is sure of.
 fn wakes(costs: &StateCosts) -> Data {
     let mut data = Data::with(&[
-        ("state", Show::Text),
-        ("kind", Show::Text),
+        (word!("state"), Show::Text),
+        (word!("kind"), Show::Text),
         ("n", Show::Count),
         ("p50", Show::Ns),
-        ("p50, low", Show::Ns),
-        ("p50, high", Show::Ns),
+        (word!("p50, low"), Show::Ns),
+        (word!("p50, high"), Show::Ns),
         ("p99", Show::Ns),
-        ("p99, low", Show::Ns),
-        ("p99, high", Show::Ns),
-        ("extra", Show::Ns),
-        ("extra, least", Show::Ns),
-        ("extra, most", Show::Ns),
-        ("out of this state", Show::Ratio),
+        (word!("p99, low"), Show::Ns),
+        (word!("p99, high"), Show::Ns),
+        (word!("extra"), Show::Ns),
+        (word!("extra, least"), Show::Ns),
+        (word!("extra, most"), Show::Ns),
+        (word!("out of this state"), Show::Ratio),
     ]);
     for (state, wake) in costs.states.iter().flat_map(|s| s.wakes.iter().map(move |w| (s, w))) {
         let mut row: Vec<Cell> =
@@ -115,30 +116,30 @@ fn wakes(costs: &StateCosts) -> Data {
 
 /// How it was had, claims that are far off, and what was left.
 fn remarks(costs: &StateCosts) -> Vec<String> {
-    let from = costs.from_cpu.map_or("by its own timer only".to_string(), |cpu| format!("from CPU {cpu} too"));
+    let from = costs.from_cpu.map_or(word!("by its own timer only").to_string(), |cpu| say!("from CPU {cpu} too"));
     let mut all = vec![
-        format!(
+        say!(
             "CPU {} was woken {from}, each {}; one state allowed at a time, {} of {ROUNDS} rounds in random order.",
             costs.cpu,
             words::ns(costs.gap_ns as f64),
             costs.n_rounds
         ),
-        format!(
+        say!(
             "Claimed is the driver's exit latency; a wake-up contains more, so compare it with the extra. The extra is paired \
              by round; the range of {ROUNDS} rounds covers the median with 97 %."
         ),
     ];
     all.extend(costs.states.iter().filter_map(far_off));
     if let Some(Scheduling::Other(why)) = &costs.scheduling {
-        all.push(format!("SCHED_OTHER ({why}): run-queue delay is included."));
+        all.push(say!("SCHED_OTHER ({why}): run-queue delay is included."));
     }
     // Other drivers have no such parameter; there nothing is missing.
     if costs.driver.as_deref() == Some("intel_idle") {
         all.push(break_even::parameter(costs));
     }
     match costs.not_restored.is_empty() {
-        true => all.push(format!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),
-        false => all.extend(costs.not_restored.iter().map(|path| format!("NOT PUT BACK: {path}"))),
+        true => all.push(say!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),
+        false => all.extend(costs.not_restored.iter().map(|path| say!("NOT PUT BACK: {path}"))),
     }
     all
 }
@@ -146,8 +147,8 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
 /// One line for a claim that is far off.
 fn far_off(state: &StateCost) -> Option<String> {
     let off = state.claim_off()?;
-    let above = if off.above_floor_ns == off.claimed_ns { "" } else { " above the floor's claim" };
-    Some(format!(
+    let above = if off.above_floor_ns == off.claimed_ns { "" } else { word!(" above the floor's claim") };
+    Some(say!(
         "{}: claims {}{above}, costs {} ({}) by {}: ×{} the claim.",
         state.name,
         words::ns(off.above_floor_ns as f64),
@@ -161,8 +162,8 @@ fn far_off(state: &StateCost) -> Option<String> {
 fn heat(costs: &StateCosts, kinds: &[WakeKind]) -> Grid {
     let p50 = |s: &StateCost, kind: WakeKind| Some(s.wake(kind)?.latency.p50_ns()? as f64);
     Grid {
-        title: format!("Median wake-up of CPU {} by idle state and kind", costs.cpu),
-        of: ("idle state".into(), "what woke it".into()),
+        title: say!("Median wake-up of CPU {} by idle state and kind", costs.cpu),
+        of: (word!("idle state").into(), word!("what woke it").into()),
         show: Show::Ns,
         columns: kinds.iter().map(|k| k.word().to_string()).collect(),
         rows: costs
@@ -176,15 +177,15 @@ fn heat(costs: &StateCosts, kinds: &[WakeKind]) -> Grid {
 
 fn table(costs: &StateCosts, kinds: &[WakeKind]) -> Data {
     let mut data = Data::with(&[
-        ("state", Show::Text),
-        ("not entered because", Show::Text),
-        ("claimed exit", Show::Ns),
-        ("claimed residency", Show::Ns),
-        ("entered", Show::Count),
+        (word!("state"), Show::Text),
+        (word!("not entered because"), Show::Text),
+        (word!("claimed exit"), Show::Ns),
+        (word!("claimed residency"), Show::Ns),
+        (word!("entered"), Show::Count),
     ]);
     for kind in kinds {
         data.columns.push((format!("{}, p50", kind.word()), Show::Ns));
-        data.columns.push((format!("{}, extra", kind.word()), Show::Ns));
+        data.columns.push((say!("{}, extra", kind.word()), Show::Ns));
     }
     for state in &costs.states {
         let claims = [state.claimed_exit_ns, state.claimed_residency_ns, Some(state.n_entered)];

@@ -10,6 +10,7 @@ use super::section::Section;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::disk::DiskSample;
+use wakewatt_words::{say, word};
 
 /// CPUs whose sleep is shown.
 const MAX_CPUS: usize = 4;
@@ -18,7 +19,7 @@ const FEW_SLEEPS: f64 = 0.05;
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
-    let mut out = Section::new("Reading from disk");
+    let mut out = Section::new(word!("Reading from disk"));
     let named: Vec<(String, &DiskSample)> = samples.iter().map(|s| (name(s), s)).collect();
     // Six curves at most share a figure: more could not be told apart.
     for (i, chunk) in named.chunks(4).enumerate() {
@@ -32,11 +33,11 @@ pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
             continue;
         }
         let id = format!("disk-{i}");
-        let title = "Latency of a read from disk";
+        let title = word!("Latency of a read from disk");
         out.figures.push(Figure {
             svg: distribution::draw(&id, title, &curves),
             title: title.into(),
-            caption: "How often each latency occurred (top, every engine scaled to its own peak) and the percentiles (below).".into(),
+            caption: word!("How often each latency occurred (top, every engine scaled to its own peak) and the percentiles (below).").into(),
             label: "measured",
             table: None,
             csv: distribution_csv(chunk.iter().map(|(name, s)| (name.clone(), &s.latency))),
@@ -47,7 +48,7 @@ pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
         out.tables.push(table(&named));
     }
     for (name, s) in &named {
-        out.lines.extend(s.latency.p50_ns().map(|ns| format!("{name}: {} median", words::ns(ns as f64))));
+        out.lines.extend(s.latency.p50_ns().map(|ns| say!("{name}: {} median", words::ns(ns as f64))));
         out.remarks.extend(s.remarks.iter().map(|r| format!("{name}: {r}")));
         out.remarks.extend(late(s).map(|said| format!("{name}: {said}")));
         out.remarks.extend(sleeps(s).into_iter().map(|said| format!("{name}: {said}")));
@@ -58,7 +59,7 @@ pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
 /// Where reads do not keep their plan, the wait is in their latency.
 fn late(s: &DiskSample) -> Option<String> {
     if s.n_never_started > 0 {
-        return Some(format!(
+        return Some(say!(
             "{} planned reads were never started: the disk does not keep {} at depth {}; give a lower --rate or a higher \
              --depth",
             words::count(s.n_never_started),
@@ -67,7 +68,7 @@ fn late(s: &DiskSample) -> Option<String> {
         ));
     }
     (s.n_late_starts.saturating_mul(10) > s.latency.n).then(|| {
-        format!(
+        say!(
             "{} of {} reads started late, because those before were not done; the wait is counted",
             words::count(s.n_late_starts),
             words::count(s.latency.n)
@@ -85,27 +86,34 @@ fn sleeps(s: &DiskSample) -> Vec<String> {
         let states: Vec<String> = used
             .map(|s| {
                 let each = words::ns(s.time_ns as f64 / s.n_usage as f64);
-                format!("{} {}×, {each} each", s.name, words::count(s.n_usage))
+                say!("{} {}×, {each} each", s.name, words::count(s.n_usage))
             })
             .collect();
-        let reader = if s.cpus.contains(&delta.cpu) { " (reads)" } else { "" };
-        let (times, states) = (Show::Number.text(slept(delta.cpu)), states.join("; "));
-        format!("CPU {}{reader} slept {times} times per read: {states} (idle counters of all its work)", delta.cpu)
+        let reader = if s.cpus.contains(&delta.cpu) { word!(" (reads)") } else { "" };
+        let (times, states) = (Show::Number.text(slept(delta.cpu)), words::clauses(&states));
+        say!("CPU {}{reader} slept {times} times per read: {states} (idle counters of all its work)", delta.cpu)
     };
     idle.into_iter().take(MAX_CPUS).map(said).collect()
 }
 
 fn name(s: &DiskSample) -> String {
-    let rate = s.planned_per_s.map_or(String::new(), |rate| format!(", {} planned", Show::PerS.text(rate)));
+    let rate = s.planned_per_s.map_or(String::new(), |rate| say!(", {} planned", Show::PerS.text(rate)));
     let block = Show::Bytes.text(s.block_bytes as f64);
-    format!("{} {} {block}, depth {}{rate}", s.engine.word(), s.access.word(), s.depth)
+    say!("{} {} {block}, depth {}{rate}", s.engine.word(), s.access.word(), s.depth)
 }
 
 fn table(named: &[(String, &DiskSample)]) -> Table {
-    let mut names = heads(&["reads", "from", "reads/s", "throughput", "CPU per read", "sleeps per read"]);
+    let mut names = heads(&[
+        word!("reads"),
+        word!("from"),
+        word!("reads/s"),
+        word!("throughput"),
+        word!("CPU per read"),
+        word!("sleeps per read"),
+    ]);
     names.extend(heads(DISTRIBUTION_HEADS));
     let rows = named.iter().flat_map(|(name, s)| {
-        let through = if s.target.is_direct { "direct" } else { "through the page cache" };
+        let through = if s.target.is_direct { word!("direct") } else { word!("through the page cache") };
         let from = format!("{} ({through})", s.target.device.as_ref().unwrap_or(&s.target.path));
         let sleeps = s.cpus.first().and_then(|cpu| s.sleeps_per_read(*cpu));
         let mut row = vec![name.clone(), from, Show::PerS.text(s.reads_per_s), Show::BytesPerS.text(s.bytes_per_s)];
@@ -114,7 +122,7 @@ fn table(named: &[(String, &DiskSample)]) -> Table {
         row.extend(distribution_cells(&s.latency));
         // From submission, where the latency counts from the plan.
         let submitted = s.service.as_ref().map(|service| {
-            let mut row = vec![format!("{name}, from submission"), "–".to_string()];
+            let mut row = vec![say!("{name}, from submission"), "–".to_string()];
             row.extend(["–"; 4].map(String::from));
             row.extend(distribution_cells(service));
             row
@@ -122,7 +130,7 @@ fn table(named: &[(String, &DiskSample)]) -> Table {
         std::iter::once(row).chain(submitted)
     });
     Table {
-        caption: format!(
+        caption: say!(
             "Reads from disk: measured; percentiles with their {}",
             words::interval_of(wakewatt_core::covers::Covers::Window)
         ),

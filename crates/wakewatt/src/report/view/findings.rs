@@ -4,6 +4,7 @@ use serde::Serialize;
 use wakewatt_core::plan::Step;
 use wakewatt_core::rules::try_this::TryThis;
 use wakewatt_core::rules::{Answer, Confidence, CostBasis, Finding, Ruling, Weight};
+use wakewatt_words::{say, word};
 
 /// A finding, in words.
 #[derive(Debug, Serialize)]
@@ -37,8 +38,12 @@ pub(in crate::report) struct Ruled {
 }
 
 /// What the lines of a finding's plan do; said once, below the findings.
-pub(in crate::report) const HOW_TO_APPLY: &str = "The first line of each plan only shows what would change. Applied settings go \
-    back after 60 seconds unless confirmed: sudo wakewatt tune confirm. Kernel parameters wait for the next boot.";
+pub(in crate::report) fn how_to_apply() -> &'static str {
+    word!(
+        "The first line of each plan only shows what would change. Applied settings go back after 60 seconds unless confirmed: \
+         sudo wakewatt tune confirm. Kernel parameters wait for the next boot."
+    )
+}
 
 /// What the rules answered: findings, questions answered no, and those not answered.
 pub(super) fn answers(rulings: &[Ruling]) -> (Vec<FindingView>, Vec<Ruled>, Vec<Ruled>) {
@@ -63,8 +68,8 @@ pub(super) fn answers(rulings: &[Ruling]) -> (Vec<FindingView>, Vec<Ruled>, Vec<
 /// A step's setting and where; a kernel parameter is said by its value.
 fn setting(step: &Step) -> String {
     match &step.on {
-        _ if step.is_boot() => "kernel parameter".into(),
-        Some(on) => format!("{} on {on}", step.knob),
+        _ if step.is_boot() => word!("kernel parameter").into(),
+        Some(on) => say!("{} on {on}", step.knob),
         None => step.knob.clone(),
     }
 }

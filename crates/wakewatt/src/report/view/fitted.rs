@@ -10,6 +10,7 @@ use super::super::words;
 use super::section::{Section, figure};
 use wakewatt_core::units::show_ns;
 use wakewatt_sim::fit::{Beside, Exit, Fit, Fitted, Took};
+use wakewatt_words::{say, word};
 
 /// The worst that a prediction was off, in one sentence.
 pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
@@ -18,25 +19,25 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
         .flat_map(|fit| fit.loads.iter().filter_map(move |load| Some((fit, load, load.worst_ratio?))))
         .max_by(|a, b| a.2.abs().total_cmp(&b.2.abs()));
     match worst {
-        Some((fit, load, ratio)) => format!(
+        Some((fit, load, ratio)) => say!(
             "Predictions were at most {} off: {} under `{}`, from a model fitted to `{}`.",
             signed(ratio),
             load.kind.word(),
             fit.predicts,
             fit.on
         ),
-        None => "What a fitted model predicts; nothing was measured that could check it.".into(),
+        None => word!("What a fitted model predicts; nothing was measured that could check it.").into(),
     }
 }
 
 /// Whether an exit was measured, and what it is after other sleeps.
 pub(crate) fn how_known(exit: &Exit) -> String {
-    let after = exit.after.iter().map(|a| format!("{} after {}", show_ns(a.ns), show_ns(a.asleep_ns)));
+    let after = exit.after.iter().map(|a| say!("{} after {}", show_ns(a.ns), show_ns(a.asleep_ns)));
     let after = after.collect::<Vec<_>>().join(", ");
     match (exit.is_measured, after.is_empty()) {
-        (false, _) => "half of what is claimed".into(),
+        (false, _) => word!("half of what is claimed").into(),
         (true, true) => "measured".into(),
-        (true, false) => format!("measured; by length of sleep {after}"),
+        (true, false) => say!("measured; by length of sleep {after}"),
     }
 }
 
@@ -44,11 +45,11 @@ pub(crate) fn how_known(exit: &Exit) -> String {
 pub(in crate::report) fn sections(fit: &Fit, index: usize) -> Vec<Section> {
     let mut all: Vec<Section> =
         fit.loads.iter().enumerate().map(|(i, f)| load(fit, f, &format!("fit{index}-{i}"))).collect();
-    let mut rests = Section::new(&format!("What the model fitted to `{}` rests on", clean(&fit.on)));
+    let mut rests = Section::new(&say!("What the model fitted to `{}` rests on", clean(&fit.on)));
     let row = |e: &Exit| vec![clean(&e.state), how_known(e), show_ns(e.ns)];
     rests.tables.push(Table {
-        caption: "What leaving an idle state is taken to cost".into(),
-        heads: heads(&["state", "how it is known", "exit"]),
+        caption: word!("What leaving an idle state is taken to cost").into(),
+        heads: heads(&[word!("state"), word!("how it is known"), word!("exit")]),
         rows: fit.exits.iter().map(row).collect(),
         n_text_columns: 2,
     });
@@ -59,12 +60,10 @@ pub(in crate::report) fn sections(fit: &Fit, index: usize) -> Vec<Section> {
 
 fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
     let (on, other) = (clean(&fit.on), clean(&fit.predicts));
-    let mut out = Section {
-        is_result: true,
-        ..Section::new(&format!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word()))
-    };
+    let mut out =
+        Section { is_result: true, ..Section::new(&say!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word())) };
     let n = &f.numbers;
-    out.intro.push(format!(
+    out.intro.push(say!(
         "Fitted: {} of work, {} of CPU time per sleep, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
         words::ns(n.work_ns),
         words::ns(n.per_sleep_ns),
@@ -73,36 +72,38 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         words::percent(f.rms_ratio)
     ));
     for (title, what, value) in [
-        ("Median latency", "median", (|t: &Took| t.p50_ns) as fn(&Took) -> Option<f64>),
-        ("CPU time per request", "cpu", |t: &Took| t.cpu_ns),
+        (word!("Median latency"), word!("median"), (|t: &Took| t.p50_ns) as fn(&Took) -> Option<f64>),
+        (word!("CPU time per request"), "cpu", |t: &Took| t.cpu_ns),
     ] {
-        let title = format!("{title} under `{other}`: predicted beside measured");
-        let mut bars = Bars::new(&title, "level", "time", Show::Ns);
-        bars.series = vec!["measured".into(), "predicted".into()];
+        let title = say!("{title} under `{other}`: predicted beside measured");
+        let mut bars = Bars::new(&title, word!("level"), "time", Show::Ns);
+        bars.series = vec!["measured".into(), word!("predicted").into()];
         for b in &f.predicted {
             let both = [value(&b.measured), value(&b.modelled)];
             let bar =
                 |(series, value): (usize, Option<f64>)| Some(Bar { series, value: value?, invalid_because: None });
             bars.add(clean(&b.level), both.into_iter().enumerate().filter_map(bar));
         }
-        let caption = "Measured levels took no part in the fit.";
+        let caption = word!("Measured levels took no part in the fit.");
         out.figures.extend(figure(format!("{id}-{what}"), &title, caption, "modelled", &bars));
     }
     out.figures.extend(residuals(f, id));
-    for (rows, name) in [(&f.fitted, format!("fitted to `{on}`")), (&f.predicted, format!("predicted for `{other}`"))] {
+    for (rows, name) in [(&f.fitted, say!("fitted to `{on}`")), (&f.predicted, say!("predicted for `{other}`"))] {
         out.tables.push(table(rows, &name));
     }
     out
 }
 
 fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
-    let title = "How far off";
+    let title = word!("How far off");
     let mut chart = Ranges {
         title: title.into(),
-        of: "level".into(),
-        range: "range",
-        x: AxisSpec::new("model over measured, less one", Show::Ratio, Scale::Zero),
-        series: ["median, fitted", "median, predicted", "CPU, fitted", "CPU, predicted"].map(String::from).to_vec(),
+        of: word!("level").into(),
+        range: word!("range"),
+        x: AxisSpec::new(word!("model over measured, less one"), Show::Ratio, Scale::Zero),
+        series: [word!("median, fitted"), word!("median, predicted"), word!("CPU, fitted"), word!("CPU, predicted")]
+            .map(String::from)
+            .to_vec(),
         is_first_claimed: false,
         rows: Vec::new(),
     };
@@ -111,7 +112,7 @@ fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
         let mark = |(series, value): (usize, Option<f64>)| Some(Mark { series, value: value?, range: None });
         chart.add(clean(&now.level), all.into_iter().enumerate().filter_map(mark));
     }
-    let caption = "Fitted: what the fit leaves of levels that it saw. Predicted: of levels that it did not see.";
+    let caption = word!("Fitted: what the fit leaves of levels that it saw. Predicted: of levels that it did not see.");
     figure(format!("{id}-off"), title, caption, "modelled", &chart)
 }
 
@@ -135,7 +136,7 @@ fn table(rows: &[Beside], caption: &str) -> Table {
     let time = |ns: Option<f64>| ns.map_or("–".into(), words::ns);
     let off = |ratio: Option<f64>| ratio.map_or("–".into(), signed);
     Table {
-        caption: format!("Level by level, {caption}"),
+        caption: say!("Level by level, {caption}"),
         heads: heads(&LEVEL_HEADS),
         rows: rows.iter().map(|b| level_cells(b, time, off)).collect(),
         n_text_columns: 1,

@@ -9,18 +9,22 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use std::time::{Duration, UNIX_EPOCH};
-use wakewatt_fleet::document::{Change, Fleet, Label, Node, NodeMeasure, Word};
+use wakewatt_fleet::document::{Change, Fleet, Label, Node, NodeMeasure, OtherValue, Uneven, Word};
 use wakewatt_fleet::measure::Measure;
+use wakewatt_words::{say, word};
 
 /// Little lines on one page.
 const MOST_PANELS: usize = 24;
 /// Odd nodes with a table of their own.
 const MOST_TOLD: usize = 40;
+/// Rows of firmware on one page.
+const MOST_FIRMWARE: usize = 200;
 
 /// All of it.
 pub(in crate::report) fn sections(fleet: &Fleet) -> Vec<Section> {
     let mut all: Vec<Section> = Vec::new();
     all.extend(odd(fleet));
+    all.extend(firmware(fleet));
     all.extend(courses(fleet));
     all.extend((0..fleet.classes.len()).filter_map(|at| class(fleet, at)));
     all.push(measures(fleet));
@@ -30,36 +34,36 @@ pub(in crate::report) fn sections(fleet: &Fleet) -> Vec<Section> {
 
 fn ratio(m: &NodeMeasure) -> String {
     let (value, low, high) = (Show::Times.text(m.ratio), Show::Times.text(m.low_ratio), Show::Times.text(m.high_ratio));
-    format!("{value} ({low} to {high})")
+    say!("{value} ({low} to {high})")
 }
 
 fn word(word: Word) -> &'static str {
     match word {
-        Word::Dearer => "dearer",
-        Word::Cheaper => "cheaper",
-        Word::Like => "like its peers",
+        Word::Dearer => word!("dearer"),
+        Word::Cheaper => word!("cheaper"),
+        Word::Like => word!("like its peers"),
         Word::Ranked => "ranked",
-        Word::CannotTell => "cannot tell",
+        Word::CannotTell => word!("cannot tell"),
     }
 }
 
 /// Who is odd, and what is set otherwise there.
 fn odd(fleet: &Fleet) -> Option<Section> {
-    let mut out = Section { is_result: true, ..Section::new("Odd nodes") };
+    let mut out = Section { is_result: true, ..Section::new(word!("Odd nodes")) };
     let told: Vec<&Node> = fleet.nodes.iter().filter(|n| n.is_odd() || !n.differs.is_empty()).collect();
     if told.is_empty() {
         return None;
     }
     out.tables.push(Table {
-        caption: "Nodes that differ from their peers at equal load, and by how much".into(),
-        heads: heads(&["node", "what is said"]),
+        caption: word!("Nodes that differ from their peers at equal load, and by how much").into(),
+        heads: heads(&[word!("node"), word!("what is said")]),
         rows: told.iter().take(MOST_TOLD).map(|n| vec![clean(&n.name), clean(&n.sentence)]).collect(),
         n_text_columns: 2,
     });
     let row = |(node, d): (&&Node, &wakewatt_fleet::document::Differs)| {
         let also = match (d.n_like_here, d.n_peers) {
             (0, _) => String::new(),
-            (n, of) => format!("{n} of {of} that are not odd"),
+            (n, of) => say!("{n} of {of} that are not odd"),
         };
         let predicted = d.predicted.clone().unwrap_or_default();
         vec![clean(&node.name), clean(&d.what), clean(&d.here), clean(&d.peers), also, clean(&predicted)]
@@ -67,11 +71,19 @@ fn odd(fleet: &Fleet) -> Option<Section> {
     let rows: Vec<Vec<String>> =
         told.iter().take(MOST_TOLD).flat_map(|n| n.differs.iter().map(move |d| (n, d))).map(row).collect();
     if rows.is_empty() {
-        out.remarks.push("No setting that is known differs between odd nodes and their peers.".into());
+        out.remarks.push(word!("No setting that is known differs between odd nodes and their peers.").into());
     } else {
         out.tables.push(Table {
-            caption: "What is set otherwise there; effects are predicted from what machines claim, not measured".into(),
-            heads: heads(&["node", "setting", "here", "on most peers", "the same on peers", "predicted effect"]),
+            caption: word!("What is set otherwise there; effects are predicted from what machines claim, not measured")
+                .into(),
+            heads: heads(&[
+                word!("node"),
+                word!("setting"),
+                word!("here"),
+                word!("on most peers"),
+                word!("the same on peers"),
+                word!("predicted effect"),
+            ]),
             rows,
             n_text_columns: 6,
         });
@@ -79,10 +91,38 @@ fn odd(fleet: &Fleet) -> Option<Section> {
     Some(out)
 }
 
+/// What firmware has otherwise on some nodes of a class.
+fn firmware(fleet: &Fleet) -> Option<Section> {
+    let found = fleet.firmware.as_ref()?;
+    let mut out = Section { is_result: true, ..Section::new("Firmware") };
+    let n_equal = found.n_settings.saturating_sub(found.uneven.len());
+    out.intro
+        .push(format!("Settings and versions that are equal within their class: {n_equal} of {}.", found.n_settings));
+    let row = |(u, other): (&Uneven, &OtherValue)| {
+        let names = other.nodes.iter().take(MOST_TOLD).map(|n| clean(n)).collect::<Vec<_>>().join(", ");
+        let more = other.nodes.len().saturating_sub(MOST_TOLD);
+        let names = if more > 0 { format!("{names} and {more} more") } else { names };
+        let usual = u.usual.as_ref().map_or("no value has more than half".to_string(), |value| {
+            format!("{} ({} of {})", clean(value), u.n_usual, u.n_known)
+        });
+        let what = u.attribute.as_ref().map_or_else(|| clean(&u.what), |name| clean(&format!("{} ({name})", u.what)));
+        let class = fleet.classes.get(u.class).map_or_else(String::new, |class| clean(&class.name));
+        vec![what, clean(&other.value), other.nodes.len().to_string(), names, usual, class]
+    };
+    let told = found.uneven.iter().flat_map(|u| u.others.iter().map(move |other| (u, other)));
+    out.tables.push(Table {
+        caption: "What some nodes of a class have otherwise; a setting that differs is a fact, that it costs anything is not said".into(),
+        heads: heads(&["setting", "value", "nodes", "which", "usual in the class", "class"]),
+        rows: told.take(MOST_FIRMWARE).map(row).collect(),
+        n_text_columns: 6,
+    });
+    Some(out)
+}
+
 /// Small multiples: cost over time, of the odd nodes, and of others where a change was named.
 fn courses(fleet: &Fleet) -> Option<Section> {
     let length_ms = fleet.window_s.filter(|_| fleet.n_windows > 1)? * 1e3;
-    let title = if fleet.changed_at_ms.is_some() { "Before and after" } else { "Odd nodes over time" };
+    let title = if fleet.changed_at_ms.is_some() { word!("Before and after") } else { word!("Odd nodes over time") };
     let mut out = Section { is_result: true, ..Section::new(title) };
     let drawn = || fleet.nodes.iter().filter(|n| !n.course.is_empty()).take(MOST_PANELS);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // moments of this century
@@ -90,15 +130,17 @@ fn courses(fleet: &Fleet) -> Option<Section> {
     let when =
         |w: usize| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(begin_ms(w))).to_string();
     let chart = Multiples {
-        title: "Nodes over time".into(),
-        across: "begin of the window".into(),
-        y: AxisSpec::new("cost over that of peers at the same load", Show::Times, Scale::Log),
+        title: word!("Nodes over time").into(),
+        across: word!("begin of the window").into(),
+        y: AxisSpec::new(word!("cost over that of peers at the same load"), Show::Times, Scale::Log),
         places: (0..fleet.n_windows).map(when).collect(),
         panels: drawn().map(|n| (clean(&n.name), n.course.clone())).collect(),
         changed_before: fleet.changed_at_ms.map(|at| (0..fleet.n_windows).filter(|w| begin_ms(*w) < at).count()),
     };
-    let caption = "Each line is a node's cost over that of its peers at the same load, window by window; the dashed line is 1. A gap is a window that does not count, an upright line the moment of the change.";
-    out.figures.extend(figure("courses", "Nodes over time", caption, "measured", &chart));
+    let caption = word!(
+        "Each line is a node's cost over that of its peers at the same load, window by window; the dashed line is 1. A gap is a window that does not count, an upright line the moment of the change."
+    );
+    out.figures.extend(figure("courses", word!("Nodes over time"), caption, "measured", &chart));
     (!out.is_empty()).then_some(out)
 }
 
@@ -114,7 +156,7 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
     let title = format!("{}: {}", clean(&class.name), words::plural(class.n_nodes, "node"));
     let mut out = Section { is_result: true, ..Section::new(&title) };
     if class.is_ranked_only {
-        out.intro.push("Fewer than eight nodes: they are ranked, and none is called odd.".into());
+        out.intro.push(word!("Fewer than eight nodes: they are ranked, and none is called odd.").into());
     }
     let dots = |m: Measure| {
         let dot = |n: &&Node| {
@@ -125,18 +167,19 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
         nodes.iter().filter_map(dot).collect::<Vec<Dot>>()
     };
     let chart = Strip {
-        title: "Each node beside its peers".into(),
-        of: "node".into(),
-        x: AxisSpec::new("over that of peers at the same load", Show::Times, Scale::Log),
+        title: word!("Each node beside its peers").into(),
+        of: word!("node").into(),
+        x: AxisSpec::new(word!("over that of peers at the same load"), Show::Times, Scale::Log),
         rows: known.iter().map(|m| (m.title().to_string(), dots(*m))).collect(),
     };
-    let caption =
-        "Each mark is a node: the median of its windows over that of its peers at the same load. Odd nodes are named.";
-    out.figures.extend(figure(format!("strip{at}"), "Each node beside its peers", caption, "measured", &chart));
-    let mut names = vec!["node", "is"];
+    let caption = word!(
+        "Each mark is a node: the median of its windows over that of its peers at the same load. Odd nodes are named."
+    );
+    out.figures.extend(figure(format!("strip{at}"), word!("Each node beside its peers"), caption, "measured", &chart));
+    let mut names = vec![word!("node"), "is"];
     names.extend(known.iter().map(|m| m.title()));
     let has_change = nodes.iter().any(|n| n.change.is_some());
-    names.extend(has_change.then_some("before and after"));
+    names.extend(has_change.then_some(word!("before and after")));
     let row = |n: &&Node| {
         let mut row = vec![clean(&n.name), word(n.word).to_string()];
         row.extend(known.iter().map(|m| n.measure(*m).map_or("–".into(), ratio)));
@@ -144,7 +187,7 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
         row
     };
     out.folded.push(Table {
-        caption: "Nodes of this class: over that of peers, with the interval of their windows".into(),
+        caption: word!("Nodes of this class: over that of peers, with the interval of their windows").into(),
         heads: heads(&names),
         rows: nodes.iter().map(row).collect(),
         n_text_columns: 2,
@@ -153,12 +196,12 @@ fn class(fleet: &Fleet, at: usize) -> Option<Section> {
 }
 
 fn change(c: &Change) -> String {
-    format!("{} to {} ({} beside peers)", c.measure.show(c.before), c.measure.show(c.after), Show::Times.text(c.ratio))
+    say!("{} to {} ({} beside peers)", c.measure.show(c.before), c.measure.show(c.after), Show::Times.text(c.ratio))
 }
 
 /// What was compared, and how.
 fn measures(fleet: &Fleet) -> Section {
-    let mut out = Section::new("What was compared");
+    let mut out = Section::new(word!("What was compared"));
     let row = |m: &wakewatt_fleet::document::MeasureSummary| {
         let label = match m.label {
             Label::Measured => "measured",
@@ -177,8 +220,15 @@ fn measures(fleet: &Fleet) -> Section {
         ]
     };
     out.tables.push(Table {
-        caption: "Measures, and what equal nodes usually differ by".into(),
-        heads: heads(&["measure", "is", "why", "nodes", "at twice the load", "usual difference"]),
+        caption: word!("Measures, and what equal nodes usually differ by").into(),
+        heads: heads(&[
+            word!("measure"),
+            word!("is"),
+            word!("why"),
+            word!("nodes"),
+            word!("at twice the load"),
+            word!("usual difference"),
+        ]),
         rows: fleet.measures.iter().map(row).collect(),
         n_text_columns: 3,
     });
@@ -186,10 +236,10 @@ fn measures(fleet: &Fleet) -> Section {
 }
 
 fn remarks(fleet: &Fleet) -> Option<Section> {
-    let mut out = Section::new("To be known with it");
+    let mut out = Section::new(word!("To be known with it"));
     out.remarks.extend(fleet.remarks.iter().map(|r| clean(r)));
     let would = fleet.agent_would_add.iter();
-    out.remarks.extend(would.map(|w| clean(&format!("The agent on each node would add {w}."))));
+    out.remarks.extend(would.map(|w| clean(&say!("The agent on each node would add {w}."))));
     // Its table is a list.
     (!out.remarks.is_empty()).then_some(out)
 }

@@ -9,25 +9,25 @@ use wakewatt_core::covers::Covers;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::{IdleDelta, Scheduling};
 use wakewatt_core::stats::distribution::Distribution;
+use wakewatt_words::{say, word};
 
 /// Wake-ups and round trips as a section of their own, where nothing else was done; none without any.
 pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
     let table = as_found(evidence, zero_at_ns);
     let title = match (evidence.samples.wakeups.is_empty(), evidence.samples.network.is_empty()) {
-        (false, true) => "Wake-up latency",
-        (true, _) => "Round trips",
-        _ => "Wake-ups and round trips",
+        (false, true) => word!("Wake-up latency"),
+        (true, _) => word!("Round trips"),
+        _ => word!("Wake-ups and round trips"),
     };
     let mut out = Section::new(title);
     for sample in &evidence.samples.network {
-        out.remarks
-            .extend(sample.split.as_ref().err().map(|why| format!("{}: no split: {why}", sample.transport.word())));
+        out.remarks.extend(sample.split.as_ref().err().map(|why| say!("{}: no split: {why}", sample.transport.word())));
         let late = behind_plan(sample.n_late_starts, sample.n_sent, sample.gap_ns);
         out.remarks.extend(late.map(|why| format!("{}: {why}", sample.transport.word())));
     }
     (!table.rows.is_empty()).then(|| {
         out.tables.push(Table {
-            caption: format!("Measured; percentiles with their {}", words::interval_of(Covers::Window)),
+            caption: say!("Measured; percentiles with their {}", words::interval_of(Covers::Window)),
             ..table
         });
         out
@@ -38,7 +38,7 @@ pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
 /// the number, and nothing in the table tells.
 fn behind_plan(n_late: u64, n_sent: u64, gap_ns: u64) -> Option<String> {
     (n_late.saturating_mul(10) > n_sent).then(|| {
-        format!(
+        say!(
             "{} of {} requests could not be sent as planned, every {}: their waiting is in the round trip, not in its \
              parts; to measure single round trips give a longer --gap",
             words::count(n_late),
@@ -52,7 +52,7 @@ fn behind_plan(n_late: u64, n_sent: u64, gap_ns: u64) -> Option<String> {
 fn asleep(delta: Option<&IdleDelta>) -> String {
     let states = delta.into_iter().flat_map(|d| &d.states).filter(|s| s.n_usage > 0);
     let states: Vec<String> = states.map(|s| format!("{} {}×", s.name, words::count(s.n_usage))).collect();
-    if states.is_empty() { String::new() } else { format!("; asleep in {}", states.join(", ")) }
+    if states.is_empty() { String::new() } else { say!("; asleep in {}", words::listed(&states)) }
 }
 
 /// Wake-ups and round trips with the machine as it was found.
@@ -64,20 +64,20 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
         rows.push(row);
     };
     for s in &evidence.samples.wakeups {
-        let from = s.from_cpu.map_or("own timer".to_string(), |c| format!("from CPU {c}"));
-        let how = format!(
+        let from = s.from_cpu.map_or(word!("own timer").to_string(), |c| say!("from CPU {c}"));
+        let how = say!(
             "{from}, {}, {} late starts{}{}",
             waker::pause(s.gap_ns, s.pauses),
             s.n_late_starts,
             s.waker.as_ref().map_or(String::new(), |w| format!("; {}", waker::kept(w))),
             asleep(s.idle.as_ref())
         );
-        let who = if s.scheduling == Scheduling::Ordinary { ", ordinary thread" } else { "" };
-        push(format!("{} wake-up, CPU {}{who}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
+        let who = if s.scheduling == Scheduling::Ordinary { word!(", ordinary thread") } else { "" };
+        push(say!("{} wake-up, CPU {}{who}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
     }
     for s in &evidence.samples.network {
-        let cpu = |c: Option<u32>| c.map_or("any CPU".to_string(), |c| format!("CPU {c}"));
-        let how = format!(
+        let cpu = |c: Option<u32>| c.map_or(word!("any CPU").to_string(), |c| say!("CPU {c}"));
+        let how = say!(
             "{} to {} ({}), pause {}, {} of {} lost",
             cpu(s.requester_cpu),
             s.peer,
@@ -87,18 +87,18 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
             s.n_sent
         );
         let word = s.transport.word();
-        push(format!("{word} round trip"), how, &s.window, &s.round_trip);
+        push(say!("{word} round trip"), how, &s.window, &s.round_trip);
         if let Ok(split) = &s.split {
-            let part = "part of the round trip above";
-            push(format!("{word}: requester’s wake-up"), part.into(), &s.window, &split.requester);
-            push(format!("{word}: responder"), part.into(), &s.window, &split.responder);
-            push(format!("{word}: wire and stacks"), part.into(), &s.window, &split.wire);
+            let part = word!("part of the round trip above");
+            push(say!("{word}: requester’s wake-up"), part.into(), &s.window, &split.requester);
+            push(say!("{word}: responder"), part.into(), &s.window, &split.responder);
+            push(say!("{word}: wire and stacks"), part.into(), &s.window, &split.wire);
         }
     }
-    let mut names = heads(&["what", "how", "window"]);
+    let mut names = heads(&[word!("what"), word!("how"), word!("window")]);
     names.extend(heads(DISTRIBUTION_HEADS));
     Table {
-        caption: format!(
+        caption: say!(
             "As found, before anything was changed: measured; percentiles with their {}",
             words::interval_of(Covers::Window)
         ),

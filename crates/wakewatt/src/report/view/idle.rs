@@ -8,9 +8,8 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_words::{say, word};
 
-const PER_ARM: &str =
-    "; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second";
 const ISOLATED: f64 = 0.95;
 
 /// What an arm's counters say about one state.
@@ -23,21 +22,21 @@ struct Use {
 /// One table per distinct set of idle states: one on most machines, two on hybrid ones.
 pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
     let found = evidence.facts.idle.tables();
-    let mut names = heads(&["state", "allowed", "claimed exit", "claimed residency"]);
+    let mut names = heads(&[word!("state"), word!("allowed"), word!("claimed exit"), word!("claimed residency")]);
     let run = evidence.samples.experiment.as_ref();
     for arm in run.iter().flat_map(|r| &r.arms) {
-        names.push(format!("in arm {}", arm.id));
+        names.push(say!("in arm {}", arm.id));
     }
     if run.is_some() {
-        names.push("measured wake-up, p50".into());
+        names.push(word!("measured wake-up, p50").into());
     }
     let table = |(cpus, states): (wakewatt_core::cpuset::CpuSet, Vec<wakewatt_core::facts::idle::TableRow>)| {
         let rows = states.iter().map(|state| {
-            let claim = |v: Option<u64>| v.map_or("unavailable".into(), |ns| words::ns(ns as f64));
+            let claim = |v: Option<u64>| v.map_or(word!("unavailable").into(), |ns| words::ns(ns as f64));
             let allowed = match state.is_enabled {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "unavailable",
+                Some(true) => word!("yes"),
+                Some(false) => word!("no"),
+                None => word!("unavailable"),
             };
             let mut row = vec![
                 state.name.clone(),
@@ -51,7 +50,12 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
             row
         });
         Table {
-            caption: format!("CPUs {cpus}: claimed by the driver{}", if run.is_some() { PER_ARM } else { "" }),
+            caption: match run {
+                Some(_) => say!(
+                    "CPUs {cpus}: claimed by the driver; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second"
+                ),
+                None => say!("CPUs {cpus}: claimed by the driver"),
+            },
             heads: names.clone(),
             rows: rows.collect(),
             n_text_columns: 2,
@@ -68,16 +72,16 @@ fn measured(run: &ExperimentRun, state: &str) -> Vec<String> {
             Some(u) => {
                 format!("{}, {}/s", words::percent(u.time_ratio), wakewatt_core::units::three_digits(u.per_second))
             }
-            None => "unavailable".to_string(),
+            None => word!("unavailable").to_string(),
         })
         .collect();
     let isolating = run.arms.iter().zip(&uses).find(|(_, u)| u.as_ref().is_some_and(|u| u.entries_ratio >= ISOLATED));
     let p50 = isolating.and_then(|(arm, _)| {
         let source = run.metrics.first()?.id.rsplit_once('.')?.0.to_string();
         let pooled = run.pooled.iter().find(|p| p.arm == arm.id && p.what == source)?;
-        Some(format!("{} in {}", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
+        Some(say!("{} in {}", words::ns(pooled.latency.p50_ns()? as f64), arm.id))
     });
-    cells.push(p50.unwrap_or_else(|| "not isolated".into()));
+    cells.push(p50.unwrap_or_else(|| word!("not isolated").into()));
     cells
 }
 

@@ -39,8 +39,9 @@ mod work;
 
 use super::figure::Figure;
 use super::table::{Table, heads};
-pub(super) use findings::{FindingView, HOW_TO_APPLY, Ruled};
+pub(super) use findings::{FindingView, Ruled, how_to_apply};
 pub(super) use section::Section;
+use wakewatt_words::{say, told, word};
 
 /// A big number at the top.
 #[derive(Debug, Serialize)]
@@ -141,13 +142,17 @@ pub(super) fn of(report: &Report) -> View {
         trace: evidence.samples.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
         sections: sections(evidence, zero_at_ns).into_iter().chain(costs(report)).collect(),
-        how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then_some(HOW_TO_APPLY),
+        how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then(how_to_apply),
         findings,
         no,
         cannot_tell,
         not_seen: not_seen(report),
         as_found: found::as_found(evidence, zero_at_ns),
-        sheets: report.host_sheets.iter().map(|(topic, sheet)| samples::sheet_table(topic.title, sheet)).collect(),
+        sheets: report
+            .host_sheets
+            .iter()
+            .map(|(topic, sheet)| samples::sheet_table(told(topic.title), sheet))
+            .collect(),
         method: samples::method(evidence, zero_at_ns),
     }
 }
@@ -189,11 +194,11 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     all.extend(timeline::section(evidence));
     all.extend(replays.iter().enumerate().map(|(at, replayed)| replay::section(replayed, &format!("replay-{at}-"))));
     for (i, run) in experiments.iter().enumerate() {
-        let title = run.metrics.first().map_or("Experiment".to_string(), |m| format!("Experiment: {}", m.title));
+        let title = run.metrics.first().map_or(word!("Experiment").to_string(), |m| say!("Experiment: {}", m.title));
         all.push(experiment::section(run, &format!("experiment-{i}-"), &title, zero_at_ns));
     }
     if let Some(run) = disk_experiment {
-        all.push(experiment::section(run, "disk-experiment-", "Disk reads under each setting", zero_at_ns));
+        all.push(experiment::section(run, "disk-experiment-", word!("Disk reads under each setting"), zero_at_ns));
     }
     all.extend(pings::section(icmp, zero_at_ns));
     all.extend(work.as_ref().and_then(|sample| work::section(sample, zero_at_ns)));
@@ -209,7 +214,7 @@ fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
 /// What the measured watts cost, where that was asked for.
 fn costs(report: &Report) -> Option<Section> {
     let lines = report.rates.sentences(&report.evidence);
-    (!lines.is_empty()).then(|| Section { remarks: lines.clone(), lines, ..Section::new("What it costs") })
+    (!lines.is_empty()).then(|| Section { remarks: lines.clone(), lines, ..Section::new(word!("What it costs")) })
 }
 
 /// The first moment anything was measured: windows are counted from it.
@@ -231,7 +236,7 @@ fn is_restored(evidence: &Evidence) -> Option<bool> {
 fn chosen(evidence: &Evidence) -> String {
     match &evidence.chosen_because[..] {
         [] => String::new(),
-        all => format!(" Turned here, because most is at stake: {}.", all.join("; ")),
+        all => say!(" Turned here, because most is at stake: {}.", words::clauses(all)),
     }
 }
 
@@ -240,12 +245,12 @@ fn not_seen(report: &Report) -> Vec<String> {
     let mut all: Vec<String> = report.evidence.not_done.iter().map(ToString::to_string).collect();
     for sample in &report.evidence.samples.network {
         if let Err(why) = &sample.split {
-            all.push(format!("split of the {} round trip: {why}", sample.transport.word()));
+            all.push(say!("split of the {} round trip: {why}", sample.transport.word()));
         }
     }
     for (topic, sheet) in &report.host_sheets {
         for (row, gap) in sheet.troubles() {
-            all.push(format!("{}, {}: {} ({})", topic.title, row.label, gap, gap.kind.word()));
+            all.push(format!("{}, {}: {} ({})", told(topic.title), row.label, gap, told(gap.kind.word())));
         }
     }
     let mut unique: Vec<String> = Vec::new();

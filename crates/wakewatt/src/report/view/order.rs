@@ -4,6 +4,7 @@ use super::super::table::{Table, heads};
 use super::super::words;
 use super::section::Section;
 use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_words::{say, word};
 
 /// Below this it shows.
 const SHOWS: f64 = 0.05;
@@ -19,26 +20,26 @@ pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
         return None;
     }
     let baseline = run.arms.first().map_or("", |a| a.id.as_str());
-    let mut out = Section::new("What ran before");
+    let mut out = Section::new(word!("What ran before"));
     let longest = run.blocks.iter().map(|b| b.slices.len()).max().unwrap_or(0);
     if longest > 0 {
-        out.intro.push(format!(
+        out.intro.push(say!(
             "Arms were swapped within their blocks: each block of a round was put together from {} slices, in an order that was drawn and then \
              reversed, so that all arms met the same machine.",
             words::count(longest as u64)
         ));
     }
     out.tables.push(Table {
-        caption: format!(
+        caption: say!(
             "Order (AB/BA): {baseline} over the arm where {baseline} came first, over the same where it came second; 1 if the order does nothing; measured, primary metric"
         ),
-        heads: heads(&["arm", "ratio of the two orders", "p", "rounds"]),
+        heads: heads(&[word!("arm"), word!("ratio of the two orders"), "p", word!("rounds")]),
         rows,
         n_text_columns: 1,
     });
     let shown: Vec<&str> = run.carry_over.iter().filter(|c| c.p_value <= SHOWS).map(|c| c.arm.as_str()).collect();
     if !shown.is_empty() {
-        out.remarks.push(format!(
+        out.remarks.push(say!(
             "what ran before shows in the comparison with {}: an arm leaves something to the next, or the machine drifted within the \
              rounds; longer blocks (interleave = \"off\" in a plan) tell which",
             shown.join(", ")

@@ -10,12 +10,13 @@ use crate::icmp_text::who_pays;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::icmp::{HiddenExit, IcmpPart, IcmpSample};
 use wakewatt_core::stats::distribution::Distribution;
+use wakewatt_words::{say, told, word};
 
 /// The section; none if nobody was pinged.
 pub(super) fn section(samples: &[IcmpSample], zero_at_ns: u64) -> Option<Section> {
-    let mut out = Section::new("Pings, divided along their way");
+    let mut out = Section::new(word!("Pings, divided along their way"));
     for (i, s) in samples.iter().enumerate() {
-        out.intro.push(format!(
+        out.intro.push(say!(
             "Ping to {} from CPU {}, one each {}, {} sent by a {} socket; measured, {}.",
             s.peer,
             s.requester_cpu,
@@ -26,7 +27,7 @@ pub(super) fn section(samples: &[IcmpSample], zero_at_ns: u64) -> Option<Section
         ));
         out.figures.extend(figure(i, s));
         out.tables.push(table(s));
-        let p50 = s.round_trip.p50_ns().map(|ns| format!("ping to {}: {} median", s.peer, words::ns(ns as f64)));
+        let p50 = s.round_trip.p50_ns().map(|ns| say!("ping to {}: {} median", s.peer, words::ns(ns as f64)));
         out.lines.extend(p50);
         if let Some(payer) = &s.payer {
             let says = who_pays(payer, s.is_peer_local);
@@ -42,13 +43,13 @@ fn figure(i: usize, s: &IcmpSample) -> Option<Figure> {
     if s.round_trip.n == 0 {
         return None;
     }
-    let (id, name) = (format!("ping-{i}"), format!("ping to {}", s.peer));
-    let title = "Round trip of a ping";
+    let (id, name) = (format!("ping-{i}"), say!("ping to {}", s.peer));
+    let title = word!("Round trip of a ping");
     let curve = distribution::Curve { name: &name, index: 0, latency: &s.round_trip };
     Some(Figure {
         svg: distribution::draw(&id, title, &[curve]),
         title: title.into(),
-        caption: "How often each round trip occurred (top) and the percentiles (below).".into(),
+        caption: word!("How often each round trip occurred (top) and the percentiles (below).").into(),
         label: "measured",
         table: None,
         csv: distribution_csv([(name.clone(), &s.round_trip)]),
@@ -58,27 +59,27 @@ fn figure(i: usize, s: &IcmpSample) -> Option<Figure> {
 
 fn table(s: &IcmpSample) -> Table {
     let row = |what: String, label: &str, share: String, time: &Distribution| {
-        let mut row = vec![what, label.to_string(), share];
+        let mut row = vec![what, told(label).to_string(), share];
         row.extend(distribution_cells(time));
         row
     };
-    let mut rows = vec![row("round trip".into(), "measured", "–".into(), &s.round_trip)];
+    let mut rows = vec![row(word!("round trip").into(), "measured", "–".into(), &s.round_trip)];
     for part in &s.parts {
         let share = part.share_ratio.map_or("–".into(), words::percent);
         rows.push(row(part.stretch.words().into(), label_word(part.label), share, &part.time));
         for cell in &part.by_state {
-            let from = cell.state.as_deref().map_or("awake".into(), |state| format!("woken from {state}"));
-            let what = format!("{}, CPU {} {from}", part.stretch.words(), cell.cpu);
+            let from = cell.state.as_deref().map_or(word!("awake").into(), |state| say!("woken from {state}"));
+            let what = say!("{}, CPU {} {from}", part.stretch.words(), cell.cpu);
             rows.push(row(what, label_word(part.label), "–".into(), &cell.time));
         }
     }
     if let (Some(requester), false) = (&s.requester, s.parts.iter().any(|p| p.time.n > 0)) {
-        let what = "requester: arrival to answer, by the kernel’s receive stamps";
+        let what = word!("requester: arrival to answer, by the kernel’s receive stamps");
         rows.push(row(what.into(), "measured", "–".into(), requester));
     }
-    let mut names = heads(&["stretch", "label", "share of the mean"]);
+    let mut names = heads(&[word!("stretch"), word!("label"), word!("share of the mean")]);
     names.extend(heads(DISTRIBUTION_HEADS));
-    let caption = format!(
+    let caption = say!(
         "Ping to {}: percentiles with their {}",
         s.peer,
         words::interval_of(wakewatt_core::covers::Covers::Window)
@@ -88,14 +89,14 @@ fn table(s: &IcmpSample) -> Table {
 
 fn remarks(s: &IcmpSample) -> Vec<String> {
     let of_all = |n: u64, what: &str| {
-        (n > 0).then(|| format!("{} of {} requests {what}.", words::count(n), words::count(s.n_sent)))
+        (n > 0).then(|| say!("{} of {} requests {what}.", words::count(n), words::count(s.n_sent)))
     };
     let mut all: Vec<String> = [
-        of_all(s.n_lost, "were not answered"),
-        of_all(s.n_late_replies, "were answered after the time-out"),
-        of_all(s.n_late_starts, "were sent later than planned"),
-        of_all(s.n_unsplit, "could not be divided: a stamp is missing"),
-        s.ended_early.as_ref().map(|why| format!("It ended early: {why}.")),
+        of_all(s.n_lost, word!("were not answered")),
+        of_all(s.n_late_replies, word!("were answered after the time-out")),
+        of_all(s.n_late_starts, word!("were sent later than planned")),
+        of_all(s.n_unsplit, word!("could not be divided: a stamp is missing")),
+        s.ended_early.as_ref().map(|why| say!("It ended early: {why}.")),
     ]
     .into_iter()
     .flatten()
@@ -103,14 +104,14 @@ fn remarks(s: &IcmpSample) -> Vec<String> {
     all.extend(s.hidden.iter().map(hidden));
     let said = |part: &IcmpPart| {
         let why = part.remark.as_ref()?;
-        let word = if part.label == Label::Unavailable { "unavailable: " } else { "" };
+        let word = if part.label == Label::Unavailable { word!("unavailable: ") } else { "" };
         Some(format!("{}: {word}{why}", part.stretch.words()))
     };
     all.extend(s.parts.iter().filter_map(said));
     if !s.is_peer_local && s.parts.iter().any(|p| p.time.n > 0) {
         all.push(
-            "The responder's half is inside the wire: run `wakewatt respond --icmp --for 30s` there meanwhile, and take its \
-             parts off."
+            word!("The responder's half is inside the wire: run `wakewatt respond --icmp --for 30s` there meanwhile, and take its \
+             parts off.")
                 .into(),
         );
     }
@@ -119,10 +120,10 @@ fn remarks(s: &IcmpSample) -> Vec<String> {
 
 /// What lies before the first stamp can only be modelled.
 fn hidden(h: &HiddenExit) -> String {
-    let claimed = h.claimed_ns.map_or("which claims no exit latency".into(), |ns| {
-        format!("which claims up to {} ({})", words::ns(ns as f64), label_word(h.label))
+    let claimed = h.claimed_ns.map_or(word!("which claims no exit latency").into(), |ns| {
+        say!("which claims up to {} ({})", words::ns(ns as f64), told(label_word(h.label)))
     });
-    format!(
+    say!(
         "Inside the wire, before the first stamp: the card's interrupt woke the {}'s CPU {} from {}, {claimed}, {} times.",
         h.side,
         h.cpu,

@@ -10,6 +10,7 @@ use super::section::{Section, figure};
 use std::time::{Duration, UNIX_EPOCH};
 use wakewatt_fleet::rollout::gate::Word;
 use wakewatt_fleet::rollout::state::{Is, Rollout};
+use wakewatt_words::{say, word};
 
 /// What a gate's query said over time.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub(in crate::report) fn sections(
     remarks: Vec<String>,
     is: &dyn Fn(Is) -> &'static str,
 ) -> Vec<Section> {
-    let mut seen = Section { is_result: true, remarks, ..Section::new("Before and after") };
+    let mut seen = Section { is_result: true, remarks, ..Section::new(word!("Before and after")) };
     seen.figures = courses.iter().enumerate().filter_map(|(at, course)| chart(r, at, course)).collect();
     vec![seen, stages(r), nodes(r, is)]
 }
@@ -68,53 +69,55 @@ fn chart(r: &Rollout, at: usize, course: &Course) -> Option<super::Figure> {
         _ => (1e6, format!("{} × 1 000 000", course.what)),
     };
     let mut plot = Plot::new(
-        clean(&format!("Gate {}", course.name)),
-        AxisSpec::new("since the first moment", show, Scale::Zero),
+        clean(&say!("Gate {}", course.name)),
+        AxisSpec::new(word!("since the first moment"), show, Scale::Zero),
         AxisSpec::new(what, Show::Number, Scale::Zero),
     );
     for (line, (name, values)) in course.lines.iter().enumerate() {
-        let name = if name.is_empty() { "the query".into() } else { clean(name) };
+        let name = if name.is_empty() { word!("the query").into() } else { clean(name) };
         let points = course.at_ms.iter().zip(values).filter_map(|(at_ms, value)| {
             Some(Point { x: since_s(*at_ms) / unit_s, y: (*value)? * factor, ..Point::default() })
         });
         plot.add(name, Style::Arm(line), points);
     }
-    for (word, limit) in ["below", "above"].iter().zip(course.limits) {
+    for (name, limit) in [word!("below this"), word!("above this")].iter().zip(course.limits) {
         let ends = limit.map(|y| [0.0, length_s / unit_s].map(|x| Point { x, y: y * factor, ..Point::default() }));
-        plot.add(format!("{word} this"), Style::Ideal, ends.into_iter().flatten());
+        plot.add(*name, Style::Ideal, ends.into_iter().flatten());
     }
     let mark = |s: &wakewatt_fleet::rollout::state::StageState| Some((since_s(s.began_ms?) / unit_s, clean(&s.name)));
     plot.marks = r.stages.iter().filter_map(mark).collect();
-    let caption = "Upright lines are the moments at which the stages began to be changed. A drawing proves nothing by itself; what counts is what the gates said.";
+    let caption = word!(
+        "Upright lines are the moments at which the stages began to be changed. A drawing proves nothing by itself; what counts is what the gates said."
+    );
     figure(format!("gate-{at}"), &plot.title.clone(), caption, "measured", &plot)
 }
 
 fn stages(r: &Rollout) -> Section {
-    let mut out = Section::new("Stages");
+    let mut out = Section::new(word!("Stages"));
     let row = |(at, s): (usize, &wakewatt_fleet::rollout::state::StageState)| {
         let n = r.of_stage(at).count();
         vec![clean(&s.name), moment(s.began_ms), moment(s.changed_ms), moment(s.passed_ms), n.to_string()]
     };
     out.tables.push(Table {
-        caption: "When each stage was changed and kept".into(),
-        heads: heads(&["stage", "first change", "last change", "kept", "nodes"]),
+        caption: word!("When each stage was changed and kept").into(),
+        heads: heads(&[word!("stage"), word!("first change"), word!("last change"), word!("kept"), word!("nodes")]),
         rows: r.stages.iter().enumerate().map(row).collect(),
         n_text_columns: 4,
     });
     let gate = |stage: &str, g: &wakewatt_fleet::rollout::state::GateState| {
         let word = match g.verdict.word {
-            Word::Passed => "passed",
-            Word::Failed => "failed",
-            Word::CannotTell => "cannot tell",
-            Word::NoAnswer => "no answer",
+            Word::Passed => word!("passed"),
+            Word::Failed => word!("failed"),
+            Word::CannotTell => word!("cannot tell"),
+            Word::NoAnswer => word!("no answer"),
         };
         vec![clean(stage), clean(&g.name), word.into(), clean(&g.verdict.why)]
     };
     let rows: Vec<Vec<String>> = r.stages.iter().flat_map(|s| s.gates.iter().map(|g| gate(&s.name, g))).collect();
     if !rows.is_empty() {
         out.tables.push(Table {
-            caption: "What the gates said".into(),
-            heads: heads(&["stage", "gate", "it said", "why"]),
+            caption: word!("What the gates said").into(),
+            heads: heads(&[word!("stage"), word!("gate"), word!("it said"), word!("why")]),
             rows,
             n_text_columns: 4,
         });
@@ -123,8 +126,8 @@ fn stages(r: &Rollout) -> Section {
 }
 
 fn nodes(r: &Rollout, is: &dyn Fn(Is) -> &'static str) -> Section {
-    let mut out = Section::new("Nodes");
-    let stage = |at: Option<usize>| at.and_then(|at| r.stages.get(at)).map_or("none", |s| s.name.as_str());
+    let mut out = Section::new(word!("Nodes"));
+    let stage = |at: Option<usize>| at.and_then(|at| r.stages.get(at)).map_or(word!("none"), |s| s.name.as_str());
     let row = |n: &wakewatt_fleet::rollout::state::NodeState| {
         let id = n.id.clone().unwrap_or_else(|| "-".into());
         vec![
@@ -137,13 +140,20 @@ fn nodes(r: &Rollout, is: &dyn Fn(Is) -> &'static str) -> Section {
         ]
     };
     out.tables.push(Table {
-        caption: "Each node, and its transaction as tune status there names it".into(),
-        heads: heads(&["node", "stage", "it is", "since", "transaction", "why"]),
+        caption: word!("Each node, and its transaction as tune status there names it").into(),
+        heads: heads(&[
+            word!("node"),
+            word!("stage"),
+            word!("it is"),
+            word!("since"),
+            word!("transaction"),
+            word!("why"),
+        ]),
         rows: r.nodes.iter().take(MOST_NODES).map(row).collect(),
         n_text_columns: 6,
     });
     if r.nodes.len() > MOST_NODES {
-        out.remarks.push(format!("{} more nodes are in the document only (--json).", r.nodes.len() - MOST_NODES));
+        out.remarks.push(say!("{} more nodes are in the document only (--json).", r.nodes.len() - MOST_NODES));
     }
     out
 }

@@ -7,13 +7,14 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::sheet::Sheet;
 use wakewatt_core::stats::distribution::{Distribution, QUANTILES};
+use wakewatt_words::{say, told, word};
 
 pub(super) const DISTRIBUTION_HEADS: &[&str] = &["n", "min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
 /// Cells for [`DISTRIBUTION_HEADS`].
 pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
     if d.n == 0 {
-        return DISTRIBUTION_HEADS.iter().map(|_| "unavailable".to_string()).collect();
+        return DISTRIBUTION_HEADS.iter().map(|_| word!("unavailable").to_string()).collect();
     }
     let least = if d.censored.is_some() { "> " } else { "" };
     let mut cells = vec![words::count(d.n), words::ns(d.min_ns as f64), format!("{least}{}", words::ns(d.mean_ns))];
@@ -21,7 +22,7 @@ pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
         Some(q) => {
             format!("{} [{}]", words::ns_of(d, q.value_ns), words::ns_interval(q.low_ns as f64, q.high_ns as f64))
         }
-        None => "too few".into(),
+        None => word!("too few").into(),
     }));
     cells.push(words::ns_of(d, d.max_ns));
     cells
@@ -37,15 +38,19 @@ pub(super) fn distribution_table<'a>(
         row.extend(distribution_cells(d));
         row
     });
-    let mut names = heads(&["what"]);
+    let mut names = heads(&[word!("what")]);
     names.extend(heads(DISTRIBUTION_HEADS));
     Table { caption: caption.into(), heads: names, rows: rows.collect(), n_text_columns: 1 }
 }
 
 /// What a distribution's figure draws: every bucket, and the share of samples up to it.
 pub(super) fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a Distribution)>) -> String {
-    let columns =
-        [("what", Show::Text), ("up to", Show::Ns), ("samples", Show::Count), ("share up to here", Show::Ratio)];
+    let columns = [
+        (word!("what"), Show::Text),
+        (word!("up to"), Show::Ns),
+        (word!("samples"), Show::Count),
+        (word!("share up to here"), Show::Ratio),
+    ];
     let mut data = Data::with(&columns);
     for (name, d) in named {
         let mut seen = 0u64;
@@ -65,10 +70,10 @@ pub(super) fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a 
 
 fn scheduling(s: &Scheduling) -> String {
     match s {
-        Scheduling::Fifo(priority) => format!("SCHED_FIFO {priority}"),
-        Scheduling::Other(why) => format!("SCHED_OTHER ({why}); run-queue delay is included"),
+        Scheduling::Fifo(priority) => say!("SCHED_FIFO {priority}"),
+        Scheduling::Other(why) => say!("SCHED_OTHER ({why}); run-queue delay is included"),
         Scheduling::Ordinary => {
-            "SCHED_OTHER, as asked for: what an ordinary thread meets, run-queue delay included".into()
+            word!("SCHED_OTHER, as asked for: what an ordinary thread meets, run-queue delay included").into()
         }
     }
 }
@@ -77,15 +82,15 @@ fn scheduling(s: &Scheduling) -> String {
 pub(super) fn sheet_table(title: &str, sheet: &Sheet) -> Table {
     let rows = sheet.rows.iter().map(|row| {
         let (value, label) = match &row.cell {
-            Ok(cell) => (cell.to_string(), if row.is_counter { "counter" } else { "claimed" }),
-            Err(gap) => (gap.to_string(), gap.kind.word()),
+            Ok(cell) => (cell.to_string(), if row.is_counter { word!("counter") } else { word!("claimed") }),
+            Err(gap) => (gap.to_string(), told(gap.kind.word())),
         };
-        let cpus = row.cpus.as_ref().map_or("all".to_string(), ToString::to_string);
+        let cpus = row.cpus.as_ref().map_or(word!("all").to_string(), ToString::to_string);
         vec![row.label.clone(), value, cpus, label.to_string()]
     });
     Table {
         caption: title.into(),
-        heads: heads(&["fact", "value", "CPUs", "label"]),
+        heads: heads(&[word!("fact"), word!("value"), word!("CPUs"), word!("label")]),
         rows: rows.collect(),
         n_text_columns: 4,
     }
@@ -100,8 +105,8 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         let end = run.blocks.iter().map(|b| b.window.end_at_ns).max().unwrap_or(0);
         let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
         say(
-            "Design",
-            format!(
+            word!("Design"),
+            say!(
                 "{} in randomised rounds, one block per arm and round: {} blocks, each {} long in the middle, {} of warm-up before each thrown away; {} from first to last. Seed of the order: {:#x}. It ended because {}.",
                 words::plural(run.arms.len(), "arm"),
                 run.blocks.len(),
@@ -113,16 +118,16 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
             ),
         );
         for arm in &run.arms {
-            say(&format!("Arm {}", arm.id), format!("{}: {}", arm.title, arm.settings.join("; ")));
+            say(&say!("Arm {}", arm.id), format!("{}: {}", arm.title, words::clauses(&arm.settings)));
         }
         say(
-            "Statistics",
-            "The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: Walsh averages over rounds at the level of the look that decided, so that it holds at 95 % over all looks, and holds 1 exactly where the test finds nothing; p: exact Wilcoxon signed-rank test on log ratios, with what earlier looks could spend added for the primary metric, which was declared before the run, and Holm-adjusted for all others, whose intervals are each for itself. Where a run with one arm ended after its first look, the ratio is the median-unbiased one. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.".into(),
+            word!("Statistics"),
+            word!("The unit is the block, never the single sample. Ratio: Hodges-Lehmann estimate over rounds, blocks paired within a round; interval: Walsh averages over rounds at the level of the look that decided, so that it holds at 95 % over all looks, and holds 1 exactly where the test finds nothing; p: exact Wilcoxon signed-rank test on log ratios, with what earlier looks could spend added for the primary metric, which was declared before the run, and Holm-adjusted for all others, whose intervals are each for itself. Where a run with one arm ended after its first look, the ratio is the median-unbiased one. “No difference” means the interval lies within ±5 % of 1. Values of an arm are medians over its blocks.").into(),
         );
     }
     let mut how: Vec<String> = Vec::new();
     for s in &evidence.samples.wakeups {
-        let text = format!(
+        let text = say!(
             "{}; one clock read costs {} and is not subtracted",
             scheduling(&s.scheduling),
             words::ns(s.clock_read_ns as f64)
@@ -138,28 +143,28 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         }
     }
     if !how.is_empty() {
-        say("Scheduling", how.join("; "));
+        say(word!("Scheduling"), words::clauses(&how));
     }
     say(
-        "Latency",
-        "A wake-up by another CPU is counted from the ring, the moment at which the waking thread really called, to running; how late it rang and what it missed is told apart. A timer's wake-up and a request are counted from the planned time, and a ring or a request that had to wait for the one before from when it was due, so a late sample does not hide the next (no coordinated omission). Percentiles: HDR histogram with three digits; one with fewer than ten samples beyond it is not shown.".into(),
+        word!("Latency"),
+        word!("A wake-up by another CPU is counted from the ring, the moment at which the waking thread really called, to running; how late it rang and what it missed is told apart. A timer's wake-up and a request are counted from the planned time, and a ring or a request that had to wait for the one before from when it was due, so a late sample does not hide the next (no coordinated omission). Percentiles: HDR histogram with three digits; one with fewer than ten samples beyond it is not shown.").into(),
     );
     if zero_at_ns > 0 {
         say(
-            "Windows",
-            format!(
+            word!("Windows"),
+            say!(
                 "t is counted from {:.1} s of CLOCK_MONOTONIC, when the first measurement began.",
                 zero_at_ns as f64 / 1e9
             ),
         );
     }
     say(
-        "Labels",
-        "measured: taken here in the stated window. modelled: computed from facts or a model. claimed: what the kernel, driver or firmware says. unavailable: could not be had; the reason is beside it.".into(),
+        word!("Labels"),
+        word!("measured: taken here in the stated window. modelled: computed from facts or a model. claimed: what the kernel, driver or firmware says. unavailable: could not be had; the reason is beside it.").into(),
     );
     say(
-        "Limits",
-        "An idle state is the one Linux asked for; hardware or hypervisor may have done something else. What holds for this machine, kernel and hour need not hold for another. Power is not in this report unless a number says so.".into(),
+        word!("Limits"),
+        word!("An idle state is the one Linux asked for; hardware or hypervisor may have done something else. What holds for this machine, kernel and hour need not hold for another. Power is not in this report unless a number says so.").into(),
     );
     all
 }

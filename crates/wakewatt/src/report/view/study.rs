@@ -9,13 +9,14 @@ use super::section::Section;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{Comparison, Conclusions};
+use wakewatt_words::{say, word};
 
 /// The section, where there was a plan.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     let (conclusions, run) = (evidence.samples.conclusions.as_ref()?, evidence.samples.experiment.as_ref()?);
-    let mut out = Section { is_result: true, ..Section::new("What the experiment says") };
+    let mut out = Section { is_result: true, ..Section::new(word!("What the experiment says")) };
     let host = &conclusions.host;
-    out.intro.push(format!("{} On {}, Linux {}, {}.", conclusions.question, host.name, host.kernel, host.cpus));
+    out.intro.push(say!("{} On {}, Linux {}, {}.", conclusions.question, host.name, host.kernel, host.cpus));
     out.intro.extend(conclusions.sentences.iter().cloned());
     out.lines.extend(conclusions.sentences.iter().cloned());
     out.tables.extend(filled(comparisons(run, conclusions)));
@@ -31,10 +32,10 @@ fn filled(table: Table) -> Option<Table> {
 
 fn in_a_word(c: &Comparison) -> &'static str {
     match c.effect.verdict {
-        Verdict::Higher | Verdict::Lower => "differs",
-        Verdict::NoDifference => "no difference",
-        Verdict::Undecided if c.is_no_harm => "undecided, but no harm",
-        Verdict::Undecided => "undecided",
+        Verdict::Higher | Verdict::Lower => word!("differs"),
+        Verdict::NoDifference => word!("no difference"),
+        Verdict::Undecided if c.is_no_harm => word!("undecided, but no harm"),
+        Verdict::Undecided => word!("undecided"),
     }
 }
 
@@ -57,18 +58,18 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
     let sure = format!("{:.1} %", (1.0 - conclusions.level) * 100.0);
     let baseline = run.arms.first().map_or("", |a| a.title.as_str());
     Table {
-        caption: format!(
+        caption: say!(
             "Every arm against “{baseline}”: measured, paired by round; intervals at {sure} each (secondary metrics: each by itself), which cover this run; p adjusted by Holm; last: the least difference that so many rounds find four times in five"
         ),
         heads: heads(&[
-            "metric",
-            "arm",
-            "in a word",
-            "times the baseline",
-            "difference",
+            word!("metric"),
+            word!("arm"),
+            word!("in a word"),
+            word!("times the baseline"),
+            word!("difference"),
             "p",
-            "rounds",
-            "could be seen",
+            word!("rounds"),
+            word!("could be seen"),
         ]),
         rows: conclusions.comparisons.iter().map(row).collect(),
         n_text_columns: 3,
@@ -77,8 +78,8 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
 
 fn rejected(conclusions: &Conclusions) -> Table {
     Table {
-        caption: "Blocks that did not count".into(),
-        heads: heads(&["arm", "why", "blocks"]),
+        caption: word!("Blocks that did not count").into(),
+        heads: heads(&[word!("arm"), word!("why"), word!("blocks")]),
         rows: conclusions.rejected.iter().map(|r| vec![r.arm.clone(), r.why.to_string(), r.n.to_string()]).collect(),
         n_text_columns: 2,
     }
@@ -86,8 +87,8 @@ fn rejected(conclusions: &Conclusions) -> Table {
 
 fn skipped(conclusions: &Conclusions) -> Table {
     Table {
-        caption: "Left out here".into(),
-        heads: heads(&["what", "why"]),
+        caption: word!("Left out here").into(),
+        heads: heads(&[word!("what"), word!("why")]),
         rows: conclusions.skipped.iter().map(|s| vec![s.what.clone(), s.why.clone()]).collect(),
         n_text_columns: 2,
     }

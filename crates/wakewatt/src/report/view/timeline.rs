@@ -11,12 +11,14 @@ use wakewatt_core::samples::experiment::Unit;
 use wakewatt_core::samples::load::LoadRun;
 use wakewatt_core::samples::repeated::timelines;
 use wakewatt_core::samples::timeline::{Moment, Timeline};
+use wakewatt_words::{say, word};
 
 /// The section: timelines that were made as such, and those of loads that asked the same several times. None without values.
 pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     let all = of_loads(evidence);
     let timelines: Vec<&Timeline> = evidence.samples.timelines.iter().chain(&all).collect();
-    let title = if timelines.iter().any(|t| !t.changes.is_empty()) { "Before and after" } else { "Over time" };
+    let title =
+        if timelines.iter().any(|t| !t.changes.is_empty()) { word!("Before and after") } else { word!("Over time") };
     let mut out = Section { is_result: true, ..Section::new(title) };
     for (i, timeline) in timelines.into_iter().enumerate() {
         let starts = timeline.moments.iter().map(|m| m.window.start_at_ns);
@@ -27,7 +29,7 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
         let (show, scale) = shown(timeline.unit);
         let mut plot = Plot::new(
             timeline.title.as_str(),
-            AxisSpec::new("since the first window", time, Scale::Zero),
+            AxisSpec::new(word!("since the first window"), time, Scale::Zero),
             AxisSpec::new(timeline.title.as_str(), show, Scale::Zero),
         );
         let mut names: Vec<&str> = Vec::new();
@@ -47,9 +49,11 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
             plot.add(*name, Style::Arm(index), own.map(point));
         }
         plot.marks = timeline.changes.iter().map(|c| (since(c.at_ns), c.what.clone())).collect();
-        let caption = "One mark for each window, not smoothed; hollow ones do not count, the table says why. Upright lines are the moments of change. A drawing proves nothing by itself, something else may have changed at the same moment; for proof: wakewatt experiment.";
+        let caption = word!(
+            "One mark for each window, not smoothed; hollow ones do not count, the table says why. Upright lines are the moments of change. A drawing proves nothing by itself, something else may have changed at the same moment; for proof: wakewatt experiment."
+        );
         let bars = match timeline.moments.iter().any(|m| m.interval.is_some()) {
-            true => " A bar is the mark's 95 % interval; it covers its own window.",
+            true => word!(" A bar is the mark's 95 % interval; it covers its own window."),
             false => "",
         };
         let label = label_word(timeline.label);
@@ -66,7 +70,7 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
                 0 => String::new(),
                 ns => format!(" (± {})", time.text(ns as f64 / unit_ns)),
             };
-            let said = format!("Changed after {at}{within}: {}", change.what);
+            let said = say!("Changed after {at}{within}: {}", change.what);
             if !out.remarks.contains(&said) {
                 out.remarks.push(said);
             }

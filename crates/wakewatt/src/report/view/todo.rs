@@ -6,6 +6,7 @@
 
 use super::findings::FindingView;
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// The one thing.
 #[derive(Debug, PartialEq, Serialize)]
@@ -33,12 +34,12 @@ pub(super) fn of(
 ) -> Option<Todo> {
     if is_restored == Some(false) {
         return Some(Todo {
-            about: "A setting was not put back".into(),
-            remedy: "Put it back before anything else.".into(),
+            about: word!("A setting was not put back").into(),
+            remedy: word!("Put it back before anything else.").into(),
             price: None,
             apply: Some("sudo wakewatt recover".into()),
             undo: None,
-            more: "The lines marked NO below say which.".into(),
+            more: word!("The lines marked NO below say which.").into(),
         });
     }
     if n_rules == 0 {
@@ -46,12 +47,12 @@ pub(super) fn of(
     }
     let unknown = match n_cannot_tell {
         0 => String::new(),
-        n => format!(" {n} of {n_rules} questions could not be answered here."),
+        n => say!(" {n} of {n_rules} questions could not be answered here."),
     };
     if findings.is_empty() && n_cannot_tell >= n_rules {
         return Some(Todo {
-            about: "Nothing could be judged".into(),
-            remedy: "Look at more of the machine: run doctor on it as root, or give more of its texts.".into(),
+            about: word!("Nothing could be judged").into(),
+            remedy: word!("Look at more of the machine: run doctor on it as root, or give more of its texts.").into(),
             price: None,
             apply: None,
             undo: None,
@@ -60,8 +61,8 @@ pub(super) fn of(
     }
     let Some(first) = findings.first() else {
         return Some(Todo {
-            about: "No rule found anything to change".into(),
-            remedy: "Leave the settings as they are.".into(),
+            about: word!("No rule found anything to change").into(),
+            remedy: word!("Leave the settings as they are.").into(),
             price: None,
             apply: None,
             undo: None,
@@ -72,9 +73,9 @@ pub(super) fn of(
     let chosen = findings.iter().find(is_doable).unwrap_or(first);
     let line = |label: &str| chosen.commands.iter().find(|(l, _)| *l == label).map(|(_, line)| line.clone());
     let more = match findings.len() - 1 {
-        0 => "There is no other finding.".to_string(),
-        1 => "There is one more finding.".to_string(),
-        n => format!("There are {n} more findings."),
+        0 => word!("There is no other finding.").to_string(),
+        1 => word!("There is one more finding.").to_string(),
+        n => say!("There are {n} more findings."),
     };
     Some(Todo {
         about: chosen.title.clone(),

@@ -7,6 +7,7 @@ use super::section::Section;
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::samples::waker::{LOSS_DIFFERENCE, Pauses, Waker};
+use wakewatt_words::{say, word};
 
 /// None where nobody was woken from another CPU.
 pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
@@ -14,8 +15,8 @@ pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
     if rows.is_empty() {
         return None;
     }
-    let mut out = Section::new("The waking side");
-    out.intro.push(format!(
+    let mut out = Section::new(word!("The waking side"));
+    out.intro.push(say!(
         "A cross-CPU wake-up is counted from the ring, the moment at which the waking thread really called, to the first \
          instruction of the woken one. The waker sleeps between its rings too: how late it came is not in the latency and \
          stands here. A block that lost more than {} points more or less of its planned wake-ups than the baseline's block \
@@ -24,18 +25,19 @@ pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
     ));
     out.intro.extend(clocks(run));
     out.tables.push(Table {
-        caption:
+        caption: word!(
             "Planned wake-ups without a sample, and how late the waker rang: measured, all blocks of an arm together"
-                .into(),
+        )
+        .into(),
         heads: heads(&[
-            "arm",
-            "planned",
-            "missed by the waker",
-            "not asleep",
-            "lost",
-            "late, median",
-            "late, p99",
-            "blocks not counted",
+            word!("arm"),
+            word!("planned"),
+            word!("missed by the waker"),
+            word!("not asleep"),
+            word!("lost"),
+            word!("late, median"),
+            word!("late, p99"),
+            word!("blocks not counted"),
         ]),
         rows,
         n_text_columns: 1,
@@ -45,7 +47,7 @@ pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
 
 fn clocks(run: &ExperimentRun) -> Option<String> {
     let bound_ns = run.metrics.iter().find_map(|m| m.clock_bound_ns)?;
-    Some(format!(
+    Some(say!(
         "The two CPUs' clocks agree within {}, as measured before the first block: a smaller difference is not told as an effect.",
         words::ns(bound_ns as f64)
     ))
@@ -55,7 +57,7 @@ fn row(run: &ExperimentRun, id: &str, title: &str) -> Option<Vec<String>> {
     let blocks = || run.blocks.iter().filter(|b| b.arm == id);
     let waker = Waker::together(blocks().filter_map(|b| b.waker.as_ref()))?;
     let n_out = blocks().filter(|b| matches!(b.rejected, Some(Rejection::UnequalLoss { .. }))).count();
-    let late = |ns: Option<u64>| ns.map_or("too few".into(), |ns| words::ns(ns as f64));
+    let late = |ns: Option<u64>| ns.map_or(word!("too few").into(), |ns| words::ns(ns as f64));
     Some(vec![
         title.into(),
         words::count(waker.n_planned),
@@ -72,8 +74,8 @@ fn row(run: &ExperimentRun, id: &str, title: &str) -> Option<Vec<String>> {
 pub(super) fn pause(gap_ns: u64, pauses: Pauses) -> String {
     let gap = words::ns(gap_ns as f64);
     match pauses {
-        Pauses::Fixed => format!("pause {gap}"),
-        Pauses::Exponential { .. } => format!("random pause, {gap} in the mean"),
+        Pauses::Fixed => say!("pause {gap}"),
+        Pauses::Exponential { .. } => say!("random pause, {gap} in the mean"),
     }
 }
 
@@ -81,8 +83,8 @@ pub(super) fn pause(gap_ns: u64, pauses: Pauses) -> String {
 pub(super) fn kept(waker: &Waker) -> String {
     let lost = waker.lost_ratio().map_or("–".into(), words::percent);
     let late =
-        waker.late_p50_ns.map_or(String::new(), |ns| format!(", waker late by {} in the middle", words::ns(ns as f64)));
-    format!("{lost} of {} planned lost{late}", words::count(waker.n_planned))
+        waker.late_p50_ns.map_or(String::new(), |ns| say!(", waker late by {} in the middle", words::ns(ns as f64)));
+    say!("{lost} of {} planned lost{late}", words::count(waker.n_planned))
 }
 
 #[cfg(test)]

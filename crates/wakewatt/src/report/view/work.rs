@@ -4,15 +4,16 @@ use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::Section;
 use wakewatt_core::samples::work::WorkSample;
+use wakewatt_words::{say, word};
 
 /// The section; none if no CPU was counted.
 pub(super) fn section(sample: &WorkSample, zero_at_ns: u64) -> Option<Section> {
     let columns = [
-        ("CPU", Show::Text),
-        ("busy", Show::Ratio),
-        ("instructions per cycle", Show::Number),
-        ("cycles", Show::Count),
-        ("instructions", Show::Count),
+        (word!("CPU"), Show::Text),
+        (word!("busy"), Show::Ratio),
+        (word!("instructions per cycle"), Show::Number),
+        (word!("cycles"), Show::Count),
+        (word!("instructions"), Show::Count),
     ];
     let mut data = Data::with(&columns);
     for cpu in &sample.cpus {
@@ -27,19 +28,19 @@ pub(super) fn section(sample: &WorkSample, zero_at_ns: u64) -> Option<Section> {
             n_instructions.into(),
         ]);
     }
-    let mut out = Section::new("What the CPUs got done");
+    let mut out = Section::new(word!("What the CPUs got done"));
     let window = words::window(&sample.window, zero_at_ns);
     let busy = sample.cpus.iter().map(|c| c.busy_ratio).sum::<f64>() / sample.cpus.len().max(1) as f64;
-    let of_all = sample.ipc_of_busy(0.0).map_or("no CPU's cycles were counted".to_string(), |(ipc, n)| {
-        format!("{} instructions per cycle of {} together", Show::Number.text(ipc), words::plural(n, "CPU"))
+    let of_all = sample.ipc_of_busy(0.0).map_or(word!("no CPU's cycles were counted").to_string(), |(ipc, n)| {
+        say!("{} instructions per cycle of {} together", Show::Number.text(ipc), words::plural(n, word!("CPU")))
     });
-    let said = format!("{} busy, {of_all}", words::percent(busy));
+    let said = say!("{} busy, {of_all}", words::percent(busy));
     out.lines.push(format!("{said} ({window})"));
-    out.intro.push(format!(
+    out.intro.push(say!(
         "As found, while the machine did its own work ({window}): {said}. A CPU that waits for memory is as busy as one that \
          computes; instructions per cycle tell them apart, as a hint, because code differs."
     ));
-    out.folded.extend((!data.rows.is_empty()).then(|| data.table(format!("CPU by CPU: measured, {window}"))));
+    out.folded.extend((!data.rows.is_empty()).then(|| data.table(say!("CPU by CPU: measured, {window}"))));
     (!out.is_empty()).then_some(out)
 }
 

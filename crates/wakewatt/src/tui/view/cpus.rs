@@ -6,12 +6,14 @@ use super::{accent, alarm, dim, glyphs, strong};
 use crate::tui::rows::Row;
 use crate::tui::state::State;
 use crate::tui::words::{self, cell, count, percent};
+use crate::view::width::{begin, padded, right};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_words::{told, word};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -48,6 +50,11 @@ const COLUMNS: &[(Kind, &str, usize, usize)] = &[
     (Kind::Steal, "stolen", 6, 140),
     (Kind::History, "busy before", 0, 150),
 ];
+/// What is looked up of these.
+pub(super) fn spoken() -> Vec<&'static str> {
+    COLUMNS.iter().map(|(_, title, ..)| *title).collect()
+}
+
 /// A bar wider than this says nothing more.
 const WIDEST_BAR: usize = 60;
 
@@ -78,20 +85,20 @@ pub(super) fn draw(state: &State, frame: &mut Frame<'_>, area: Rect) {
     let mut heading = Vec::new();
     for column in &columns {
         let w = column.width;
-        let title: String = column.title.chars().take(w).collect();
+        let title = begin(told(column.title), w);
         let text = match column.kind {
-            Kind::Name => format!(" {:<w$}", state.group.word()),
-            Kind::Bar | Kind::History => format!(" {title:<w$}"),
-            _ => format!(" {title:>w$}"),
+            Kind::Name => format!(" {}", padded(state.group.word(), w)),
+            Kind::Bar | Kind::History => format!(" {}", padded(title, w)),
+            _ => format!(" {}", right(title, w)),
         };
         heading.push(Span::styled(text, dim(state).add_modifier(Modifier::BOLD)));
     }
     let mut lines = vec![Line::from(heading)];
     if state.rows.is_empty() {
         let why = match (&state.rates, state.filter.is_empty()) {
-            (None, _) => " reading the first interval …",
-            (_, false) => " no CPU passes the filter; / changes it, esc clears it",
-            (_, true) => " no CPU",
+            (None, _) => word!(" reading the first interval …"),
+            (_, false) => word!(" no CPU passes the filter; / changes it, esc clears it"),
+            (_, true) => word!(" no CPU"),
         };
         lines.push(Line::raw(why));
     }
@@ -115,7 +122,7 @@ fn line(state: &State, row: &Row, columns: &[Column], is_marked: bool) -> Line<'
                     None if row.is_child => "  ",
                     None => "",
                 };
-                let text = format!("{mark}{:<w$}", format!("{fold}{}", row.label));
+                let text = format!("{mark}{}", padded(&format!("{fold}{}", row.label), w));
                 let style = if row.is_child { Style::new() } else { strong() };
                 let style = if is_marked { accent(state).add_modifier(Modifier::REVERSED) } else { style };
                 spans.push(Span::styled(text, style));
@@ -131,7 +138,7 @@ fn line(state: &State, row: &Row, columns: &[Column], is_marked: bool) -> Line<'
             }
             _ => {
                 let (text, style) = text(state, row, column.kind);
-                spans.push(Span::styled(format!(" {text:>w$}"), style));
+                spans.push(Span::styled(format!(" {}", right(&text, w)), style));
             }
         }
     }
@@ -164,7 +171,7 @@ fn text(state: &State, row: &Row, kind: Kind) -> (String, Style) {
         Kind::Watts => number(row.power_uw, words::watts),
         Kind::Heat => styled(cell(row.temperature_mc, words::celsius), row.temperature_mc.get().is_some()),
         Kind::Limit => match s.cpu_limit.get() {
-            Some(LatencyLimit::None) => ("none".into(), dim(state)),
+            Some(LatencyLimit::None) => (word!("none").into(), dim(state)),
             Some(limit) => (words::limit(limit), alarm(state)),
             None => styled(cell(s.cpu_limit, words::limit), false),
         },

@@ -2,10 +2,12 @@
 
 use super::{accent, dim, glyphs, strong};
 use crate::tui::state::State;
+use crate::view::width::padded;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
+use wakewatt_words::{told, word};
 
 const KEYS: &[(&str, &str)] = &[
     ("q, ctrl-c", "quit"),
@@ -29,6 +31,11 @@ const WORDS: &[(&str, &str)] = &[
     ("quiet", "memory only; --sources package and all interrupt CPUs"),
 ];
 
+/// What is looked up of these.
+pub(super) fn spoken() -> Vec<&'static str> {
+    KEYS.iter().map(|(_, what)| *what).chain(WORDS.iter().flat_map(|(word, what)| [*word, *what])).collect()
+}
+
 /// Draws it.
 pub(super) fn draw(state: &State, frame: &mut Frame<'_>) {
     let all = frame.area();
@@ -37,15 +44,18 @@ pub(super) fn draw(state: &State, frame: &mut Frame<'_>) {
     let area = Rect::new((all.width - width) / 2, (all.height - height) / 2, width, height);
     let mut lines = Vec::new();
     for (key, what) in KEYS {
-        lines.push(Line::from(vec![Span::styled(format!(" {key:<14}"), accent(state)), Span::raw(*what)]));
+        lines.push(Line::from(vec![Span::styled(format!(" {key:<14}"), accent(state)), Span::raw(told(what))]));
     }
     lines.push(Line::raw(""));
     for (word, what) in WORDS {
-        lines.push(Line::from(vec![Span::styled(format!(" {word:<14}"), strong()), Span::raw(*what)]));
+        lines.push(Line::from(vec![
+            Span::styled(format!(" {}", padded(told(word), 14)), strong()),
+            Span::raw(told(what)),
+        ]));
     }
     lines.push(Line::raw(""));
-    lines.push(Line::styled(" any key closes this", dim(state)));
-    let block = Block::new().borders(Borders::ALL).border_set(glyphs::border(state.look)).title(" help ");
+    lines.push(Line::styled(word!(" any key closes this"), dim(state)));
+    let block = Block::new().borders(Borders::ALL).border_set(glyphs::border(state.look)).title(word!(" help "));
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }

@@ -9,6 +9,7 @@ mod header;
 mod heat;
 mod help;
 mod idle;
+mod keys;
 
 use super::state::{Panel, State};
 use ratatui::Frame;
@@ -16,6 +17,12 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
+use wakewatt_words::{say, word};
+
+/// Words of the panels that stand in constants.
+pub(crate) fn spoken() -> Vec<&'static str> {
+    [keys::spoken(), help::spoken(), cpus::spoken()].concat()
+}
 
 /// The smallest screen.
 pub const SMALLEST: (u16, u16) = (80, 24);
@@ -23,9 +30,10 @@ pub const SMALLEST: (u16, u16) = (80, 24);
 pub fn draw(state: &State, frame: &mut Frame<'_>) {
     let (width, height) = state.size;
     if width < SMALLEST.0 || height < SMALLEST.1 {
-        let text = format!(
+        let text = say!(
             "terminal too small: needs {}x{}, has {width}x{height}; `watch --once` prints text",
-            SMALLEST.0, SMALLEST.1
+            SMALLEST.0,
+            SMALLEST.1
         );
         let wrapped = Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true });
         frame.render_widget(wrapped, frame.area());
@@ -35,8 +43,15 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
     header::draw(state, frame, areas.header);
     header::overview(state, frame, areas.overview);
     if let Some((left, right)) = areas.middle {
-        boxed(state, frame, left, "idle states and wake-up latency", Panel::Idle, idle::lines(state, left.width - 2));
-        boxed(state, frame, right, "power and heat", Panel::Heat, heat::lines(state, right.width - 2));
+        boxed(
+            state,
+            frame,
+            left,
+            word!("idle states and wake-up latency"),
+            Panel::Idle,
+            idle::lines(state, left.width - 2),
+        );
+        boxed(state, frame, right, word!("power and heat"), Panel::Heat, heat::lines(state, right.width - 2));
     }
     header::tabs(state, frame, areas.tabs);
     let body = areas.table;
@@ -89,7 +104,7 @@ fn plain(frame: &mut Frame<'_>, area: Rect, mut lines: Vec<Line<'_>>) {
     if lines.len() > fit && fit > 1 {
         let n = lines.len() - (fit - 1);
         lines.truncate(fit - 1);
-        lines.push(Line::from(format!("… {n} more lines; a taller terminal or `watch --once` shows them")));
+        lines.push(Line::from(say!("… {n} more lines; a taller terminal or `watch --once` shows them")));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }

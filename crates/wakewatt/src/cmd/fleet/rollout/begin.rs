@@ -7,6 +7,8 @@ use crate::output;
 use crate::trusted::{self, Use};
 use crate::view::Style;
 use anyhow::Result;
+use wakewatt_bios::concepts::CONCEPTS;
+use wakewatt_bios::wish::Wish;
 use wakewatt_carry::book::Book;
 use wakewatt_carry::rollout::{look, new_id};
 use wakewatt_carry::{Carrier, NodeName};
@@ -37,6 +39,7 @@ pub(super) fn begun(args: &RolloutArgs, carrier: &dyn Carrier, book: &mut dyn Bo
     }
     let (text, plan) = plan_of(args, Use::Acting)?;
     may_be_asked(args, &plan)?;
+    may_be_carried(&plan, carrier)?;
     if let Some(old) = found {
         if old.phase != Phase::Ended {
             let why = format!(
@@ -92,6 +95,7 @@ fn plan_of(args: &RolloutArgs, used: Use) -> Result<(String, Plan)> {
     let bad = |why: String| Failure::error(Code::BadFile, format!("{name}: {why}"));
     let text = trusted::text(name, input::ROLLOUT, used)?;
     let plan = parse(&text).map_err(bad)?;
+    plan.change.bios.iter().try_for_each(|word| wish(word)).map_err(bad)?;
     plan.change.profile.as_deref().map(profile::shipped).transpose().map_err(bad)?;
     plan.change.max_latency.as_deref().map(LatencyLimit::parse).transpose().map_err(bad)?;
     for setting in &plan.change.set {
@@ -106,6 +110,31 @@ fn plan_of(args: &RolloutArgs, used: Use) -> Result<(String, Plan)> {
         }
     }
     Ok((text, plan))
+}
+
+/// A word of `bios plan`; whether a machine has it is for its own registry to say.
+fn wish(word: &str) -> Result<(), String> {
+    let Wish::Concept { id, .. } = Wish::parse(word).map_err(|why| format!("change.bios: {word}: {why}"))? else {
+        return Ok(());
+    };
+    if CONCEPTS.iter().any(|concept| concept.id == id) {
+        return Ok(());
+    }
+    let near = nearest(&id, CONCEPTS.iter().map(|concept| concept.id));
+    let hint = near.map_or(String::new(), |near| format!("; did you mean bios.{near}?"));
+    Err(format!(
+        "change.bios: bios.{id}: there is no such thing{hint} (wakewatt bios show lists them; attr:NAME=VALUE is any attribute)"
+    ))
+}
+
+/// Firmware is reached through BMCs, and nothing else is.
+fn may_be_carried(plan: &Plan, carrier: &dyn Carrier) -> Result<()> {
+    let why = match (plan.change.is_firmware(), carrier.firmware().is_some()) {
+        (true, false) => "this plan changes firmware: name the nodes' BMCs with --bmc LIST",
+        (false, true) => "this plan changes what Linux sets: reach the nodes with --ssh HOSTS or --kubernetes",
+        _ => return Ok(()),
+    };
+    Err(Failure::error(Code::Usage, why))
 }
 
 /// Gates that need a store have one.
@@ -141,6 +170,7 @@ fn targets(plan: &Plan, carrier: &dyn Carrier) -> Result<Vec<NodeName>> {
 /// Each node's own plan, held against the canary's.
 pub(super) fn dry_run(args: &RolloutArgs, carrier: &dyn Carrier, style: Style) -> Result<Code> {
     let (_, plan) = plan_of(args, Use::Looking)?;
+    may_be_carried(&plan, carrier)?;
     let nodes = targets(&plan, carrier)?;
     let looked = look(carrier, &plan, &nodes);
     nodes.iter().for_each(|node| {

@@ -16,7 +16,7 @@ use wakewatt_host::secret::Secret;
 /// The Lease and the ConfigMap of a namespace's rollout.
 const IN_CLUSTER: &str = "wakewatt-rollout";
 
-fn folder_of(args: &RolloutArgs) -> Result<PathBuf> {
+pub(super) fn folder_of(args: &RolloutArgs) -> Result<PathBuf> {
     if let Some(folder) = &args.book {
         return Ok(folder.clone());
     }

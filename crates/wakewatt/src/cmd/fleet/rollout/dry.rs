@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use wakewatt_carry::rollout::Looked;
 use wakewatt_core::visible;
+use wakewatt_fleet::rollout::kind::FIRMWARE_PLAN;
 use wakewatt_fleet::rollout::plan::Plan;
 
 /// Every node's own plan, equal ones together.
@@ -19,11 +20,13 @@ pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
         let gates = if gates.is_empty() { "no gates".into() } else { format!("gates {}", gates.join(", ")) };
         let nodes = if n == 1 { "1 node".into() } else { format!("{n} nodes") };
         let pause_s = stage.pause_ms / 1000;
-        let _ = writeln!(
-            out,
-            "\n{}: {nodes}, pause {pause_s} s, {gates}; a node undoes itself after {window_s} s unless confirmed",
-            style.bold(&visible::line(&stage.name))
-        );
+        let then = match (plan.change.is_firmware(), &plan.change.reboot) {
+            (false, _) => format!("a node undoes itself after {window_s} s unless confirmed"),
+            (true, None) => "staged for the next boot; nobody is restarted, and nothing undoes itself".into(),
+            (true, Some(_)) => "staged, and RESTARTED; nothing undoes itself".into(),
+        };
+        let _ =
+            writeln!(out, "\n{}: {nodes}, pause {pause_s} s, {gates}; {then}", style.bold(&visible::line(&stage.name)));
         for (node, _) in looked.iter().zip(&of).filter(|(_, s)| **s == Some(at)) {
             let _ = writeln!(out, "  {}", node.node);
             if let Some(why) = &node.left_out {
@@ -46,6 +49,17 @@ fn steps(plan: &Value) -> Vec<String> {
     let list = |v: &Value, key: &str| v.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
     let mut out = Vec::new();
+    if plan.get("schema").and_then(Value::as_str) == Some(FIRMWARE_PLAN) {
+        let said = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_string);
+        let line = |step: Value| {
+            let (name, wished) = (text(&step, "attribute"), said(&step["wished"]));
+            match text(&step, "state").as_str() {
+                "no_change" => format!("{name}: {wished} already"),
+                state => format!("{name}: {} -> {wished} ({})", said(&step["current"]), state.replace('_', " ")),
+            }
+        };
+        return list(plan, "steps").into_iter().map(line).collect();
+    }
     for step in list(plan, "steps") {
         let mut lines: Vec<(String, usize)> = Vec::new();
         for change in list(&step, "changes") {
@@ -91,7 +105,7 @@ pub struct DryNode {
     pub stage: Option<usize>,
     /// Why it would be left out.
     pub left_out: Option<String>,
-    /// Its own plan, as `tune plan --json` has it there.
+    /// Its own plan, as `tune plan --json` has it there, or `bios plan --json` for its firmware.
     pub plan: Option<Value>,
 }
 

@@ -27,8 +27,11 @@ use wakewatt_carry::book::{Book, BookError};
 use wakewatt_carry::rollout::{Conductor, Halt, World};
 use wakewatt_core::visible;
 use wakewatt_fleet::rollout::plan::EXAMPLE;
-use wakewatt_fleet::rollout::state::{End, Rollout};
+use wakewatt_fleet::rollout::state::{End, Is, Rollout};
 use wakewatt_host::input;
+
+/// Old values of firmware, in the book's folder.
+const BIOS: &str = "bios";
 
 pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
     let style = Style { is_on: colour.is_on() };
@@ -45,7 +48,11 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         show(args, &r, page.as_ref(), style)?;
         return Ok(Code::Fine);
     }
-    let carrier = reach::any(&args.ssh, &args.kubernetes)?;
+    let journals = args.bmcs.bmc.as_ref().map(|_| book::folder_of(args)).transpose()?.unwrap_or_default();
+    let carrier = match reach::bmcs(&args.bmcs, journals.join(BIOS))? {
+        Some(bmcs) => bmcs,
+        None => reach::any(&args.ssh, &args.kubernetes)?,
+    };
     if args.dry_run {
         return begin::dry_run(args, &*carrier, style);
     }
@@ -68,7 +75,10 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         .log(&rollout, what, None, &serde_json::json!({ "nodes": rollout.nodes.len() }))
         .map_err(|e| not_kept(&e))?;
     let halt = conductor.conduct(&mut rollout).map_err(|why| {
-        let advice = "what is under way undoes itself on its node unless somebody goes on: --resume, or --undo";
+        let advice = match rollout.is_firmware() {
+            true => "what is staged stays staged: go on with --resume, or take it back with --undo",
+            false => "what is under way undoes itself on its node unless somebody goes on: --resume, or --undo",
+        };
         output::complain(advice);
         not_kept(&why)
     })?;
@@ -77,13 +87,20 @@ pub(super) fn run(args: &RolloutArgs, colour: Colour) -> Result<Code> {
         (Halt::Stopped, _) => {
             let deadline = rollout.nodes.iter().filter(|n| !n.is_confirmed).filter_map(|n| n.undone_by_ms).min();
             let by_when = deadline.map_or(String::new(), |ms| format!(" by {}", show::moment(ms)));
-            let line = format!(
-                "stopped between two steps; go on with --resume, or put everything back with --undo. What is not confirmed undoes itself{by_when}"
-            );
+            let then = match rollout.is_firmware() {
+                true => "What is staged stays staged until then".to_string(),
+                false => format!("What is not confirmed undoes itself{by_when}"),
+            };
+            let line =
+                format!("stopped between two steps; go on with --resume, or put everything back with --undo. {then}");
             output::complain(&line);
             Code::Interrupted
         }
         (Halt::Ended, Some(End::Done)) => Code::Fine,
+        // Old values that wait for a boot are not in force.
+        (Halt::Ended, Some(End::AllUndone)) if args.undo && rollout.nodes.iter().any(|n| n.is == Is::UndoWaits) => {
+            Code::Partial
+        }
         (Halt::Ended, Some(End::AllUndone)) if args.undo => Code::Fine,
         (Halt::Ended, Some(End::NotUndone)) => Code::NotRestored,
         (Halt::Ended, _) => Code::Refused,

@@ -36,7 +36,7 @@ pub(super) fn text(r: &Rollout, style: Style, width: usize) -> String {
             n(&|_| true),
             n(&|is| matches!(is, Is::Applied | Is::Confirming | Is::Confirmed)),
             n(&|is| is == Is::Unchanged),
-            n(&|is| is == Is::Undone),
+            n(&|is| matches!(is, Is::Undone | Is::UndoWaits)),
             n(&|is| is == Is::Refused),
             n(&|is| is == Is::Lost),
         ]
@@ -85,6 +85,7 @@ pub(super) fn is(is: Is) -> &'static str {
         Is::Confirmed => "changed",
         Is::Undoing => "being undone",
         Is::Undone => "as before",
+        Is::UndoWaits => "taken back, at its next boot",
         Is::Unchanged => "unchanged, it was so already",
         Is::Refused => "left out",
         Is::Lost => "LOST",

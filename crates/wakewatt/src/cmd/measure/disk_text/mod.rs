@@ -4,6 +4,7 @@ use crate::view::wrap::wrap;
 use std::fmt::Write as _;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
+use wakewatt_words::{say, word};
 
 /// A sentence per arm; what was put back beside it.
 pub(super) fn text(out: &mut String, run: &ExperimentRun, width: usize) {
@@ -18,28 +19,32 @@ pub(super) fn text(out: &mut String, run: &ExperimentRun, width: usize) {
 fn sentence(run: &ExperimentRun, effect: &Effect) -> String {
     let metric = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::phrase);
     let against = arm(run, &effect.arm);
-    let numbers = format!("{metric} takes {} as long as with {against}", run.in_numbers(effect));
+    let numbers = say!("{metric} takes {ratio} as long as with {against}", ratio = run.in_numbers(effect));
     match effect.verdict {
-        Verdict::Higher => format!("{}, {} of it: {numbers}.", run.slower(effect, "a read"), run.as_share(effect)),
-        Verdict::Lower => format!("{}: {numbers}.", no_cost(effect.compared())),
+        Verdict::Higher => say!(
+            "{slower}, {share} of it: {numbers}.",
+            slower = run.slower(effect, word!("a read")),
+            share = run.as_share(effect)
+        ),
+        Verdict::Lower => say!("{what}: {numbers}.", what = no_cost(effect.compared())),
         Verdict::NoDifference if !run.is_sized() => {
-            format!(
-                "Undecided: the hour does not allow to say that there is no difference ({}).",
-                run.graded().reasons()
+            say!(
+                "Undecided: the hour does not allow to say that there is no difference ({why}).",
+                why = run.graded().reasons()
             )
         }
-        Verdict::NoDifference => format!("No difference worth a change: {numbers}."),
-        Verdict::Undecided => format!("Undecided: {numbers}; give a longer --budget or a quieter machine."),
+        Verdict::NoDifference => say!("No difference worth a change: {numbers}."),
+        Verdict::Undecided => say!("Undecided: {numbers}; give a longer --budget or a quieter machine."),
     }
 }
 
 /// The machine as found is faster than what it was compared with.
 fn no_cost(compared: Compared) -> &'static str {
     match compared {
-        Compared::NoSleep => "Sleep does not cost",
-        Compared::ShallowSleep => "Deep sleep costs no more than shallow sleep",
-        Compared::LimitsLifted => "The latency limits found on single CPUs make reads faster",
-        Compared::Other => "What was tried makes reads slower",
+        Compared::NoSleep => word!("Sleep does not cost"),
+        Compared::ShallowSleep => word!("Deep sleep costs no more than shallow sleep"),
+        Compared::LimitsLifted => word!("The latency limits found on single CPUs make reads faster"),
+        Compared::Other => word!("What was tried makes reads slower"),
     }
 }
 

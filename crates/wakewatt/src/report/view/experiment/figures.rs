@@ -6,10 +6,15 @@ use super::super::super::figure::Figure;
 use super::super::super::words;
 use super::super::metrics::metric_title;
 use super::super::samples::{distribution_csv, distribution_table};
-use wakewatt_core::samples::experiment::{ExperimentRun, Metric, Unit};
+use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit};
+use wakewatt_words::{say, word};
 
 /// What the intervals of pooled samples are worth.
-pub(super) const OF_POOLED: &str = "percentiles with their 95 % interval, which covers these samples alone: of independent ones, and samples of a block are not";
+pub(super) fn of_pooled() -> &'static str {
+    word!(
+        "percentiles with their 95 % interval, which covers these samples alone: of independent ones, and samples of a block are not"
+    )
+}
 
 /// How often each latency occurred, arm by arm; one for each kind of sample.
 pub(super) fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
@@ -39,10 +44,10 @@ pub(super) fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
         (!curves.is_empty()).then(|| Figure {
             svg: distribution::draw(&id, title, &curves),
             title: words::sentence_case(title),
-            table: Some(distribution_table(&format!("{title}: {OF_POOLED}"), named())),
+            table: Some(distribution_table(&format!("{title}: {}", of_pooled()), named())),
             csv: distribution_csv(named()),
             id: id.clone(),
-            caption: format!(
+            caption: say!(
                 "{}: how often each latency occurred (top, every arm scaled to its own peak) and the percentiles (below). {} samples pooled over all counted blocks: to see the shape, not to test.",
                 words::sentence_case(title),
                 words::count(n)
@@ -57,13 +62,13 @@ pub(super) fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
 pub(super) fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
     let baseline = &run.arms.first()?.id;
     let primary = run.metrics.first()?;
-    let rows: Vec<forest::Row> = run
-        .effects
+    let is_drawn = |e: &&Effect| e.baseline == *baseline && e.ratio.is_finite() && e.ratio > 0.0;
+    let effects: Vec<&Effect> = run.effects.iter().filter(is_drawn).collect();
+    let rows: Vec<forest::Row> = effects
         .iter()
-        .filter(|e| e.baseline == *baseline && e.ratio.is_finite() && e.ratio > 0.0)
         .map(|e| forest::Row {
             label: metric_title(run, &e.metric),
-            note: format!("against {}", e.arm),
+            note: say!("against {}", e.arm),
             index: arm_index(run, &e.arm),
             ratio: (e.ratio, e.ratio_low, e.ratio_high),
             parts: Vec::new(),
@@ -71,42 +76,36 @@ pub(super) fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
         })
         .collect();
     let columns = [
-        ("metric", Show::Text),
-        ("against", Show::Text),
-        ("ratio", Show::Times),
-        ("low", Show::Times),
-        ("high", Show::Times),
+        (word!("metric"), Show::Text),
+        (word!("against"), Show::Text),
+        (word!("ratio"), Show::Times),
+        (word!("low"), Show::Times),
+        (word!("high"), Show::Times),
     ];
     let mut data = Data::with(&columns);
-    for r in &rows {
+    for (r, effect) in rows.iter().zip(&effects) {
         let (ratio, low, high) = r.ratio;
-        data.rows.push(vec![
-            r.label.clone().into(),
-            r.note.trim_start_matches("against ").into(),
-            ratio.into(),
-            low.into(),
-            high.into(),
-        ]);
+        data.rows.push(vec![r.label.clone().into(), effect.arm.clone().into(), ratio.into(), low.into(), high.into()]);
     }
     let id = format!("{id}forest");
     // More work is not slower.
     let is_time = run.metrics.iter().all(|m| m.unit == Unit::Nanoseconds);
-    let sides = if is_time { ("faster", "slower") } else { ("lower", "higher") };
+    let sides = if is_time { (word!("faster"), word!("slower")) } else { (word!("lower"), word!("higher")) };
     (!rows.is_empty()).then(|| Figure {
         svg: forest::draw(
             &id,
-            &format!(
+            &say!(
                 "Ratio of {baseline} to each other arm, with intervals that cover this run and hold at 95 % over all looks"
             ),
             baseline,
             sides,
             &rows,
         ),
-        title: "Effects".into(),
+        title: word!("Effects").into(),
         table: None,
         csv: data.csv(),
         id: id.clone(),
-        caption: format!(
+        caption: say!(
             "How many times as much with “{baseline}” as with the other arm, paired by round, with intervals over rounds (Walsh averages) that cover this run and hold at 95 % over all looks. Bold: the primary metric, declared before the run; the others' intervals are each for itself. Shaded: within 5 % of equal."
         ),
         label: "measured",
@@ -123,21 +122,26 @@ pub(super) fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric:
         dots.push(rounds::Dot { round: block.round, place, index: arm_index(run, &block.arm), value, is_counted });
     }
     let arms: Vec<String> = run.arms.iter().map(|a| a.id.clone()).collect();
-    let columns =
-        [("arm", Show::Text), ("counts", Show::Text), ("round", Show::Count), ("value", value_show(metric.unit))];
+    let columns = [
+        (word!("arm"), Show::Text),
+        (word!("counts"), Show::Text),
+        (word!("round"), Show::Count),
+        (word!("value"), value_show(metric.unit)),
+    ];
     let mut data = Data::with(&columns);
     for d in &dots {
-        let (arm, counts) = (arms.get(d.index).cloned().unwrap_or_default(), if d.is_counted { "yes" } else { "no" });
+        let (arm, counts) =
+            (arms.get(d.index).cloned().unwrap_or_default(), if d.is_counted { word!("yes") } else { word!("no") });
         data.rows.push(vec![arm.into(), counts.into(), (d.round as f64 + 1.0).into(), d.value.into()]);
     }
     let id = format!("{id}rounds{index}");
     (!dots.is_empty()).then(|| Figure {
-        title: format!("Every block: {}", metric.title),
+        title: say!("Every block: {}", metric.title),
         table: None,
         csv: data.csv(),
         id: id.clone(),
-        svg: rounds::draw(&id, &format!("{} of every block", metric.title), metric.unit, &arms, &dots),
-        caption: format!(
+        svg: rounds::draw(&id, &say!("{} of every block", metric.title), metric.unit, &arms, &dots),
+        caption: say!(
             "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
             words::sentence_case(&metric.title)
         ),

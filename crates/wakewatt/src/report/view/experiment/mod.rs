@@ -12,6 +12,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
 use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::stated::Stated;
+use wakewatt_words::{say, word};
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
@@ -20,8 +21,8 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         let as_found = evidence.samples.wakeups.iter().take(3).filter_map(|s| {
             Some(Headline {
                 value: words::ns_rough(s.latency.p50_ns()? as f64),
-                name: format!("{} wake-up, median", s.kind.word()),
-                note: format!("as found, {} samples", words::count(s.latency.n)),
+                name: say!("{} wake-up, median", s.kind.word()),
+                note: say!("as found, {} samples", words::count(s.latency.n)),
                 label: "measured",
                 arm: None,
             })
@@ -29,7 +30,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         return as_found.collect();
     };
     let lengths = run.blocks.iter().map(|b| b.window.length_ns() as f64);
-    let length = words::median(lengths).map_or(String::new(), |ns| format!(" of {}", words::ns(ns)));
+    let length = words::median(lengths).map_or(String::new(), |ns| say!(" of {}", words::ns(ns)));
     let mut all: Vec<Headline> = run
         .arms
         .iter()
@@ -39,7 +40,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             Some(Headline {
                 value: words::value_rough(primary.unit, words::median(values.iter().copied())?),
                 name: arm.title.clone(),
-                note: format!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
+                note: say!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
                 label: "measured",
                 arm: Some(i.min(N_STYLES - 1)),
             })
@@ -53,16 +54,16 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
                 Stated::Value(value) => format!("×{}", words::ratio(value)),
                 Stated::AtLeast(low) => format!("≥ ×{}", words::ratio(low)),
                 Stated::AtMost(high) => format!("≤ ×{}", words::ratio(high)),
-                Stated::Open => "not sure".into(),
+                Stated::Open => word!("not sure").into(),
             },
-            name: format!("{} over {}", effect.baseline, effect.arm),
+            name: say!("{} over {}", effect.baseline, effect.arm),
             note: match run.is_sized() {
-                true => format!(
+                true => say!(
                     "interval {}, {}",
                     words::ratio_interval(effect.ratio_low, effect.ratio_high),
                     effect.sureness()
                 ),
-                false => "its size is refused".into(),
+                false => word!("its size is refused").into(),
             },
             label: "measured",
             arm: None,
@@ -80,16 +81,17 @@ pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u6
     out.figures.extend(v.rounds);
     out.tables = std::iter::once(v.effects).chain(v.beside).collect();
     out.folded = vec![v.pooled, v.blocks, v.changed].into_iter().filter(|t| !t.rows.is_empty()).collect();
-    let restored = if v.is_restored { "Everything was put back." } else { "NOT everything was put back." };
-    out.intro.push(format!("{restored} It ended because {}.", run.ended));
+    let restored =
+        if v.is_restored { word!("Everything was put back.") } else { word!("NOT everything was put back.") };
+    out.intro.push(say!("{restored} It ended because {}.", run.ended));
     let graded = run.graded();
     if graded.grade != Grade::Clean {
-        out.remarks.push(format!("Graded {}: {}.", graded.grade.word(), graded.reasons()));
+        out.remarks.push(say!("Graded {}: {}.", graded.grade.word(), graded.reasons()));
     }
     for effect in run.effects.iter().take(4) {
         let unit = metric(run, &effect.metric).unit;
         let interval = words::ratio_interval(effect.ratio_low, effect.ratio_high);
-        out.lines.push(format!(
+        out.lines.push(say!(
             "{}: {} over {} ×{} ({interval}, covers {}), {}",
             metric_title(run, &effect.metric),
             effect.baseline,
@@ -125,11 +127,12 @@ pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> Experiment
 }
 
 fn verdict_word(unit: Unit, effect: &Effect) -> String {
-    let (higher, lower) = if unit == Unit::Nanoseconds { ("slower", "faster") } else { ("higher", "lower") };
+    let (higher, lower) =
+        if unit == Unit::Nanoseconds { (word!("slower"), word!("faster")) } else { (word!("higher"), word!("lower")) };
     match effect.verdict {
-        Verdict::Higher => format!("{} is {higher}", effect.baseline),
-        Verdict::Lower => format!("{} is {lower}", effect.baseline),
-        Verdict::NoDifference => "no difference".into(),
-        Verdict::Undecided => "undecided".into(),
+        Verdict::Higher => say!("{} is {higher}", effect.baseline),
+        Verdict::Lower => say!("{} is {lower}", effect.baseline),
+        Verdict::NoDifference => word!("no difference").into(),
+        Verdict::Undecided => word!("undecided").into(),
     }
 }

@@ -4,9 +4,10 @@ use super::super::super::table::{Table, heads};
 use super::super::super::words;
 use super::super::metrics::{metric, metric_title};
 use super::super::samples;
-use super::figures::OF_POOLED;
+use super::figures::of_pooled;
 use super::verdict_word;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric};
+use wakewatt_words::{say, word};
 
 /// Every comparison, with its intervals.
 pub(super) fn effects(run: &ExperimentRun) -> Table {
@@ -17,7 +18,7 @@ pub(super) fn effects(run: &ExperimentRun) -> Table {
             format!("{} / {}", e.baseline, e.arm),
             verdict_word(unit, e),
             format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
-            format!(
+            say!(
                 "{} ({} to {})",
                 words::value(unit, e.difference),
                 words::value(unit, e.difference_low),
@@ -28,8 +29,8 @@ pub(super) fn effects(run: &ExperimentRun) -> Table {
         ]
     };
     Table {
-        caption: "Effects: measured, paired by round; the primary metric's intervals hold at 95 % over all looks, the others' each by itself, and they cover this run; p of secondary metrics Holm-adjusted".into(),
-        heads: heads(&["metric", "arms", "in a word", "ratio (interval)", "difference (interval)", "p", "rounds"]),
+        caption: word!("Effects: measured, paired by round; the primary metric's intervals hold at 95 % over all looks, the others' each by itself, and they cover this run; p of secondary metrics Holm-adjusted").into(),
+        heads: heads(&[word!("metric"), word!("arms"), word!("in a word"), word!("ratio (interval)"), word!("difference (interval)"), "p", word!("rounds")]),
         rows: run.effects.iter().map(row).collect(),
         n_text_columns: 3,
     }
@@ -42,10 +43,10 @@ pub(super) fn pooled(run: &ExperimentRun) -> Table {
         row.extend(samples::distribution_cells(&p.latency));
         row
     });
-    let mut names = heads(&["what", "arm"]);
+    let mut names = heads(&[word!("what"), word!("arm")]);
     names.extend(heads(samples::DISTRIBUTION_HEADS));
     Table {
-        caption: format!("Pooled samples per arm: measured; {OF_POOLED}"),
+        caption: say!("Pooled samples per arm: measured; {}", of_pooled()),
         heads: names,
         rows: rows.collect(),
         n_text_columns: 2,
@@ -54,12 +55,12 @@ pub(super) fn pooled(run: &ExperimentRun) -> Table {
 
 /// Every block in the order it ran.
 pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
-    let mut names = heads(&["round", "arm", "window", "remarks"]);
+    let mut names = heads(&[word!("round"), word!("arm"), word!("window"), word!("remarks")]);
     names.extend(run.metrics.iter().map(|m| m.title.clone()));
     let rows = run.blocks.iter().map(|b| {
         let mut remarks: Vec<String> = b.disturbances.iter().map(ToString::to_string).collect();
-        remarks.extend(b.rejected.iter().map(|why| format!("thrown away: {why}")));
-        let remarks = if remarks.is_empty() { "–".into() } else { remarks.join("; ") };
+        remarks.extend(b.rejected.iter().map(|why| say!("thrown away: {why}")));
+        let remarks = if remarks.is_empty() { "–".into() } else { words::clauses(&remarks) };
         let mut row =
             vec![b.round.saturating_add(1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
         let value = |(i, metric): (usize, &Metric)| {
@@ -70,7 +71,7 @@ pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
         row
     });
     Table {
-        caption: "Blocks in the order they ran: measured".into(),
+        caption: word!("Blocks in the order they ran: measured").into(),
         heads: names,
         rows: rows.collect(),
         n_text_columns: 4,
@@ -82,16 +83,16 @@ pub(super) fn changed(run: &ExperimentRun) -> Table {
     let mut paths: Vec<&String> = run.before.iter().map(|(path, _)| path).collect();
     paths.extend(run.after.iter().map(|(path, _)| path).filter(|p| !run.before.iter().any(|(q, _)| q == *p)));
     let find = |list: &[(String, String)], path: &str| {
-        list.iter().find(|(p, _)| p == path).map_or("not read".to_string(), |(_, value)| value.clone())
+        list.iter().find(|(p, _)| p == path).map_or(word!("not read").to_string(), |(_, value)| value.clone())
     };
     let rows = paths.into_iter().map(|path| {
         let (before, after) = (find(&run.before, path), find(&run.after, path));
-        let same = if before == after { "yes" } else { "NO" };
+        let same = if before == after { word!("yes") } else { "NO" };
         vec![path.clone(), before, after, same.into()]
     });
     Table {
-        caption: "Settings read before the first block and after the last".into(),
-        heads: heads(&["setting", "before", "after", "put back"]),
+        caption: word!("Settings read before the first block and after the last").into(),
+        heads: heads(&[word!("setting"), word!("before"), word!("after"), word!("put back")]),
         rows: rows.collect(),
         n_text_columns: 4,
     }

@@ -9,31 +9,32 @@ use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask, why};
 use wakewatt_core::samples::load::{Ask, CpuBy, Level};
+use wakewatt_words::{say, word};
 
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
-    let y = || AxisSpec::new("time for one operation", Show::Ns, Scale::Zero);
-    let cpu = plot(runs, "CPU time of one operation", y(), |l| {
+    let y = || AxisSpec::new(word!("time for one operation"), Show::Ns, Scale::Zero);
+    let cpu = plot(runs, word!("CPU time of one operation"), y(), |l| {
         let interval = l.cpu_per_op.map(|r| (r.low_ns, r.high_ns));
         Some((l.cpu_ns_per_op()?, interval))
     });
     let by = runs.all.iter().flat_map(|r| &r.run.levels).find_map(|l| l.cpu_by);
-    let by = by.map_or("busy time of all measured CPUs", CpuBy::words);
-    let caption = &format!(
+    let by = by.map_or(word!("busy time of all measured CPUs"), CpuBy::words);
+    let caption = &say!(
         "CPU time over operations done, with 95 % intervals from ten parts of the window where it is long enough, which cover that window. CPU time is {by}. The same work at a lower clock or with more wake-ups costs more."
     );
-    out.draw(format!("{}-cpu", runs.id), "CPU time per operation", caption, &cpu);
-    let system = plot(runs, "Kernel time of one operation", y(), |l| Some((l.system_ns_per_op()?, None)));
-    let caption = "The part of it in the kernel: system calls, interrupts, the scheduler.";
-    out.draw(format!("{}-system", runs.id), "Kernel time per operation", caption, &system);
+    out.draw(format!("{}-cpu", runs.id), word!("CPU time per operation"), caption, &cpu);
+    let system = plot(runs, word!("Kernel time of one operation"), y(), |l| Some((l.system_ns_per_op()?, None)));
+    let caption = word!("The part of it in the kernel: system calls, interrupts, the scheduler.");
+    out.draw(format!("{}-system", runs.id), word!("Kernel time per operation"), caption, &system);
     load_average(runs, out);
     lightest(runs, out);
 }
 
 fn load_average(runs: &Runs<'_>, out: &mut Section) {
     let mut chart = Plot::new(
-        "Load average against utilisation",
-        AxisSpec::new("mean utilisation of the CPUs", Show::Ratio, Scale::Zero),
-        AxisSpec::new("one-minute load average", Show::Number, Scale::Zero),
+        word!("Load average against utilisation"),
+        AxisSpec::new(word!("mean utilisation of the CPUs"), Show::Ratio, Scale::Zero),
+        AxisSpec::new(word!("one-minute load average"), Show::Number, Scale::Zero),
     );
     chart.is_cloud = true;
     for r in &runs.all {
@@ -45,10 +46,12 @@ fn load_average(runs: &Runs<'_>, out: &mut Section) {
     let most = chart.series.iter().flat_map(|s| &s.points).map(|p| p.x).fold(0.0, f64::max);
     if n_cpus > 0 && most > 0.0 {
         let ends = [0.0, most].map(|x| Point { x, y: x * n_cpus as f64, ..Point::default() });
-        chart.add("nobody waits", Style::Ideal, ends);
+        chart.add(word!("nobody waits"), Style::Ideal, ends);
     }
-    let caption = "One mark for each level. Dashed: as many runnable tasks as busy CPUs. A load average far above it, with idle CPUs, says that tasks wait for CPUs that sleep or for a disk.";
-    out.draw(format!("{}-average", runs.id), "Load average and utilisation", caption, &chart);
+    let caption = word!(
+        "One mark for each level. Dashed: as many runnable tasks as busy CPUs. A load average far above it, with idle CPUs, says that tasks wait for CPUs that sleep or for a disk."
+    );
+    out.draw(format!("{}-average", runs.id), word!("Load average and utilisation"), caption, &chart);
 }
 
 /// At the lightest load: whether the work is spread over all CPUs or gathered on a few.
@@ -61,7 +64,7 @@ fn lightest(runs: &Runs<'_>, out: &mut Section) {
     };
     let with_cpus = || runs.all.iter().flat_map(|r| &r.run.levels).filter(|l| !l.cpus.is_empty());
     let Some(level) = with_cpus().min_by(|a, b| key(&a.ask).total_cmp(&key(&b.ask))) else { return };
-    let mut chart = Columns { title: format!("Every CPU at {}", ask(level, 0)), panels: Vec::new() };
+    let mut chart = Columns { title: say!("Every CPU at {}", ask(level, 0)), panels: Vec::new() };
     for r in &runs.all {
         let found = r.run.levels.iter().find(|l| l.ask == level.ask);
         let column = |c: &wakewatt_core::samples::load::CpuUse| Column {
@@ -72,6 +75,8 @@ fn lightest(runs: &Runs<'_>, out: &mut Section) {
         chart.add(r.name.clone(), r.index, found.into_iter().flat_map(|l| &l.cpus).map(column));
     }
     let title = chart.title.clone();
-    let caption = "How busy each CPU was. Solid foot: time in the kernel. Work gathered on a few CPUs lets the others sleep deeply.";
+    let caption = word!(
+        "How busy each CPU was. Solid foot: time in the kernel. Work gathered on a few CPUs lets the others sleep deeply."
+    );
     out.draw(format!("{}-cpus", runs.id), &title, caption, &chart);
 }

@@ -11,25 +11,28 @@ use super::rate::plot;
 use super::{Runs, ask};
 use wakewatt_core::covers::Covers;
 use wakewatt_core::samples::load::{Ask, Kind, Level};
+use wakewatt_words::{say, word};
 
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
-    for (q, word) in [(0.5, "median"), (0.99, "99th percentile")] {
+    for (q, word) in [(0.5, word!("median")), (0.99, word!("99th percentile"))] {
         let y = AxisSpec::new("latency", Show::Ns, if runs.kind == Kind::Steps { Scale::Log } else { Scale::Zero });
         let value = |level: &Level| {
             let quantile = level.latency.as_ref()?.quantile(q)?;
             Some((quantile.value_ns as f64, Some((quantile.low_ns as f64, quantile.high_ns as f64))))
         };
-        let title = format!("Latency, {word}");
+        let title = say!("Latency, {word}");
         let chart = plot(runs, &title, y, value);
         let interval = words::interval_of(Covers::Window);
         let is_lost = |l: &Level| l.latency.as_ref().is_some_and(|d| d.censored.is_some());
         let lost = match runs.all.iter().flat_map(|r| &r.run.levels).any(is_lost) {
             true => {
-                " Requests that failed or were not done count as longer than the time-out, or than the level had left: a mark there is a lower bound."
+                word!(
+                    " Requests that failed or were not done count as longer than the time-out, or than the level had left: a mark there is a lower bound."
+                )
             }
             false => "",
         };
-        let caption = format!(
+        let caption = say!(
             "From the planned start, with the {interval}: the recorded part of one level, by how its tenths differ where they are kept. Fewer than ten requests beyond a percentile: not shown.{lost}"
         );
         out.draw(format!("{}-{}", runs.id, words::quantile(q)), &title, &caption, &chart);
@@ -60,16 +63,18 @@ fn whole(runs: &Runs<'_>, out: &mut Section) {
         })
         .collect();
     let Some((.., level)) = found.first() else { return };
-    let title = format!("Latency at {}", ask(level, 0));
+    let title = say!("Latency at {}", ask(level, 0));
     let id = format!("{}-distribution", runs.id);
     let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
     out.figures.push(Figure {
         svg: distribution::draw(&id, &title, &curves),
-        caption: "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below)."
-            .into(),
+        caption: word!(
+            "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below)."
+        )
+        .into(),
         label: "measured",
         table: Some(distribution_table(
-            &format!("{title}: percentiles with their {}", words::interval_of(Covers::Window)),
+            &say!("{title}: percentiles with their {}", words::interval_of(Covers::Window)),
             named(),
         )),
         csv: distribution_csv(named()),

@@ -9,6 +9,7 @@ use super::section::Section;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
+use wakewatt_words::{say, word};
 
 mod cpu;
 mod latency;
@@ -34,9 +35,9 @@ struct Runs<'a> {
 /// One section for each kind of load that ran.
 pub(super) fn sections(evidence: &Evidence) -> Vec<Section> {
     let kinds = [
-        (Kind::Steps, "load", "Graduated load"),
-        (Kind::Shop, "shop", "The shop under load"),
-        (Kind::Command, "command", "The command under test"),
+        (Kind::Steps, "load", word!("Graduated load")),
+        (Kind::Shop, "shop", word!("The shop under load")),
+        (Kind::Command, "command", word!("The command under test")),
     ];
     let section = |(kind, id, title): (Kind, &'static str, &str)| {
         let runs: Vec<&LoadRun> =
@@ -87,34 +88,36 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
     let first = runs.all[0].run;
     let what = match runs.kind {
         Kind::Steps => {
-            "Transactions at shares of the calibrated maximum, in the manner of SPECpower_ssj2008; not a SPEC result."
+            word!(
+                "Transactions at shares of the calibrated maximum, in the manner of SPECpower_ssj2008; not a SPEC result."
+            )
         }
-        Kind::Shop => "Clients of an online shop with think time.",
-        Kind::Command => "The user’s own command.",
+        Kind::Shop => word!("Clients of an online shop with think time."),
+        Kind::Command => word!("The user’s own command."),
     };
     // Titles that differ name the runs, not the load.
     let is_one = runs.all.iter().all(|r| r.run.title == first.title);
-    let service = first.service_ns.map(|ns| format!(" A transaction takes {} at full speed.", words::ns(ns as f64)));
+    let service = first.service_ns.map(|ns| say!(" A transaction takes {} at full speed.", words::ns(ns as f64)));
     let title = if is_one { format!(" {}.", words::sentence_case(&first.title)) } else { service.unwrap_or_default() };
     out.intro.push(format!("{what}{title}"));
     if !runs.all.iter().any(|r| r.run.levels.iter().any(|l| l.mean_uw().is_some())) {
-        out.intro.push("No power meter works here: watts, work per watt and proportionality are absent.".into());
+        out.intro.push(word!("No power meter works here: watts, work per watt and proportionality are absent.").into());
     } else {
         let meters: Vec<String> = runs.all.iter().filter_map(|r| meter(r.run)).fold(Vec::new(), unique);
-        out.intro.push(format!("Watts by {}.", meters.join(" and ")));
+        out.intro.push(say!("Watts by {}.", meters.join(" and ")));
         let without =
             runs.all.iter().filter(|r| meter(r.run).is_none()).map(|r| r.name.clone()).fold(Vec::new(), unique);
         if !without.is_empty() {
-            out.remarks.push(format!("no watts for {}: no meter worked", without.join(", ")));
+            out.remarks.push(say!("no watts for {}: no meter worked", words::listed(&without)));
         }
     }
     if runs.all.iter().any(|r| r.run.length == Length::Quick) {
-        out.remarks.push("Quick phases: for a first look, too short to be quoted.".into());
+        out.remarks.push(word!("Quick phases: for a first look, too short to be quoted.").into());
     }
     if !runs.is_same_work() {
         let units: Vec<String> =
             runs.all.iter().filter_map(|r| Some(format!("{} {}", r.name, words::count(r.run.work_units?)))).collect();
-        out.remarks.push(format!(
+        out.remarks.push(say!(
             "A transaction is not the same work in all runs (units: {}), so rates, latencies and watts of one are no measure of \
              the others, and scores are left out; --work makes it the same.",
             units.join(", ")
@@ -152,11 +155,11 @@ impl Runs<'_> {
         if asks().any(|a| matches!(a, Ask::Clients(_))) {
             ("clients", Show::Count)
         } else if asks().any(|a| matches!(a, Ask::Rate(_))) {
-            ("planned rate", Show::PerS)
+            (word!("planned rate"), Show::PerS)
         } else if asks().any(|a| a == Ask::Run) {
             ("run", Show::Count)
         } else {
-            ("load level, share of the maximum", Show::Ratio)
+            (word!("load level, share of the maximum"), Show::Ratio)
         }
     }
 
@@ -176,10 +179,10 @@ impl Runs<'_> {
 /// A level in words.
 fn ask(level: &Level, at: usize) -> String {
     match level.ask {
-        Ask::Run => format!("run {}", at + 1),
+        Ask::Run => say!("run {}", at + 1),
         Ask::Share(share) => Show::Ratio.text(share),
         Ask::Rate(per_s) => Show::PerS.text(per_s),
-        Ask::Clients(n) if n > 1 => format!("{} clients", words::count(u64::from(n))),
+        Ask::Clients(n) if n > 1 => say!("{} clients", words::count(u64::from(n))),
         Ask::Clients(_) | Ask::Idle => level.ask.to_string(),
     }
 }
@@ -187,7 +190,8 @@ fn ask(level: &Level, at: usize) -> String {
 /// Why a level does not count.
 fn why(level: &Level) -> Option<String> {
     (!level.broken_rules.is_empty())
-        .then(|| level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        .then(|| level.broken_rules.iter().map(ToString::to_string).collect::<Vec<_>>())
+        .map(|all| words::clauses(&all))
 }
 
 fn watts(level: &Level) -> Option<f64> {
@@ -213,21 +217,22 @@ fn lines(runs: &Runs<'_>, out: &mut Section) {
         };
         let at = r.run.levels.iter().position(|l| std::ptr::eq(l, top)).unwrap_or(0);
         let best = top.figure.map_or_else(|| Show::PerS.text(top.per_s), |f| Show::Number.text(f.value));
-        let mut line = format!("{}: {best} at {}", r.name, ask(top, at));
+        let mut line = say!("{}: {best} at {}", r.name, ask(top, at));
         if let Some(p99) = top.latency.as_ref().and_then(wakewatt_core::distribution::Distribution::p99_ns) {
             line += &format!(", p99 {}", words::ns(p99 as f64));
         }
         match (watts(top), r.run.overall().filter(|_| runs.is_same_work())) {
             (Some(w), Some(Overall { per_joule: Some(per_joule), is_partial, .. })) => {
-                let over = if is_partial { "its levels (not all of ten and active idle)" } else { "all levels" };
-                line += &format!(", {}; {} over {over}", Show::Watts.text(w), Show::PerJoule.text(per_joule));
+                let over =
+                    if is_partial { word!("its levels (not all of ten and active idle)") } else { word!("all levels") };
+                line += &say!(", {}; {} over {over}", Show::Watts.text(w), Show::PerJoule.text(per_joule));
             }
             (Some(w), _) => line += &format!(", {}", Show::Watts.text(w)),
             _ => {}
         }
         let n_invalid = r.run.levels.iter().filter(|l| !l.broken_rules.is_empty()).count();
         if n_invalid > 0 {
-            line += &format!("; {} invalid", words::plural(n_invalid, "level"));
+            line += &say!("; {} invalid", words::plural(n_invalid, "level"));
         }
         out.lines.push(line);
     }

@@ -9,6 +9,7 @@ use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::samples::load::{Ask, Kind, Level, kwh_per_year};
+use wakewatt_words::word;
 
 /// Draws all of it that a meter allows.
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
@@ -16,16 +17,23 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
         let (mean, half) = (watts(level)?, half_watts(level));
         Some((mean, half.map(|half| (mean - half, mean + half))))
     };
-    let y = AxisSpec::new("mean power", Show::Watts, Scale::Fit);
-    let caption = "Mean over the recorded part of each level, with the 95 % interval from how it varied, which covers this window, where there were \
-                   readings enough; the meter's own error is not in it. The axis does not begin at zero.";
-    out.draw(format!("{}-watts", runs.id), "Power", caption, &plot(runs, "Power at each level", y, power));
+    let y = AxisSpec::new(word!("mean power"), Show::Watts, Scale::Fit);
+    let caption = word!(
+        "Mean over the recorded part of each level, with the 95 % interval from how it varied, which covers this window, where there were \
+                   readings enough; the meter's own error is not in it. The axis does not begin at zero."
+    );
+    out.draw(
+        format!("{}-watts", runs.id),
+        word!("Power"),
+        caption,
+        &plot(runs, word!("Power at each level"), y, power),
+    );
     let (title, what) = match runs.kind {
-        Kind::Shop => ("Requests per joule", "requests a second and watt"),
-        _ => ("Work per joule", "operations a second and watt"),
+        Kind::Shop => (word!("Requests per joule"), word!("requests a second and watt")),
+        _ => (word!("Work per joule"), word!("operations a second and watt")),
     };
     let y = AxisSpec::new(what, Show::PerJoule, Scale::Zero);
-    let caption = "Operations per joule, which is operations a second and watt.";
+    let caption = word!("Operations per joule, which is operations a second and watt.");
     let per_joule = plot(runs, title, y, |level| Some((level.per_joule()?, None)));
     out.draw(format!("{}-per-joule", runs.id), title, caption, &per_joule);
     if runs.kind == Kind::Steps {
@@ -35,8 +43,8 @@ pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
 }
 
 fn proportionality(runs: &Runs<'_>, out: &mut Section) {
-    let y = AxisSpec::new("power, share of that at 100 %", Show::Ratio, Scale::Zero);
-    let mut chart = plot(runs, "Power in proportion to load", y, |_| None);
+    let y = AxisSpec::new(word!("power, share of that at 100 %"), Show::Ratio, Scale::Zero);
+    let mut chart = plot(runs, word!("Power in proportion to load"), y, |_| None);
     for r in &runs.all {
         let Some(full) = r.run.at_share(1.0).and_then(watts) else { continue };
         let point = |(at, level): (usize, &Level)| {
@@ -45,10 +53,10 @@ fn proportionality(runs: &Runs<'_>, out: &mut Section) {
         chart.add(r.name.clone(), Style::Arm(r.index), r.run.levels.iter().enumerate().filter_map(point));
     }
     let corner = |v: f64| Point { x: v, y: v, ..Point::default() };
-    chart.add("in proportion", Style::Ideal, [corner(0.0), corner(1.0)]);
+    chart.add(word!("in proportion"), Style::Ideal, [corner(0.0), corner(1.0)]);
     let caption =
-        "Each run against its own power at 100 %. Dashed: a machine whose power is in proportion to its work.";
-    out.draw(format!("{}-proportionality", runs.id), "Energy proportionality", caption, &chart);
+        word!("Each run against its own power at 100 %. Dashed: a machine whose power is in proportion to its work.");
+    out.draw(format!("{}-proportionality", runs.id), word!("Energy proportionality"), caption, &chart);
 }
 
 /// Beside the thriftiest run at the same level.
@@ -70,9 +78,9 @@ fn awake(runs: &Runs<'_>, out: &mut Section) {
     }
     let level = |run: usize, a: &Ask| runs.all[run].run.levels.iter().find(|l| l.ask == *a);
     let mut bars = Bars::new(
-        "Energy in a year beyond the thriftiest run",
+        word!("Energy in a year beyond the thriftiest run"),
         "run",
-        "kWh a year beyond the thriftiest run",
+        word!("kWh a year beyond the thriftiest run"),
         Show::KwhPerYear,
     );
     bars.series = asks.iter().map(|(_, name)| name.clone()).collect();
@@ -86,7 +94,9 @@ fn awake(runs: &Runs<'_>, out: &mut Section) {
         bars.add(r.name.clone(), asks.iter().enumerate().filter_map(bar));
     }
     if runs.all.len() > 1 {
-        let caption = "If the machine stayed at that level around the clock: its watts over those of the thriftiest run, for 8766 hours.";
-        out.draw(format!("{}-awake", runs.id), "What staying awake costs in a year", caption, &bars);
+        let caption = word!(
+            "If the machine stayed at that level around the clock: its watts over those of the thriftiest run, for 8766 hours."
+        );
+        out.draw(format!("{}-awake", runs.id), word!("What staying awake costs in a year"), caption, &bars);
     }
 }

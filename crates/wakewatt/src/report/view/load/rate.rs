@@ -7,6 +7,7 @@ use super::super::super::data::Show;
 use super::super::section::Section;
 use super::{Runs, why};
 use wakewatt_core::samples::load::{Kind, Level};
+use wakewatt_words::word;
 
 /// A value with its interval.
 pub(super) type Value = (f64, Option<(f64, f64)>);
@@ -29,17 +30,19 @@ pub(super) fn plot(runs: &Runs<'_>, title: &str, y: AxisSpec, value: impl Fn(&Le
 
 pub(super) fn draw(runs: &Runs<'_>, out: &mut Section) {
     let (title, axis) = match runs.kind {
-        Kind::Steps => ("Score at each level", "transactions a second"),
-        Kind::Shop => ("Requests a second", "requests a second"),
-        Kind::Command => ("Work done", "operations a second"),
+        Kind::Steps => (word!("Score at each level"), word!("transactions a second")),
+        Kind::Shop => (word!("Requests a second"), word!("requests a second")),
+        Kind::Command => (word!("Work done"), word!("operations a second")),
     };
     let has_figure = runs.all.iter().flat_map(|r| &r.run.levels).any(|l| l.figure.is_some());
     let (title, axis, show) = match has_figure {
-        true => ("What the command printed", "figure", Show::Number),
+        true => (word!("What the command printed"), "figure", Show::Number),
         false => (title, axis, Show::PerS),
     };
     let y = AxisSpec::new(axis, show, Scale::Zero);
     let plot = plot(runs, title, y, |level| Some((level.achieved(), None)));
-    let caption = "Done in the recorded part of each level. Hollow: the level broke a rule and does not count; the table says which.";
+    let caption = word!(
+        "Done in the recorded part of each level. Hollow: the level broke a rule and does not count; the table says which."
+    );
     out.draw(format!("{}-rate", runs.id), title, caption, &plot);
 }

@@ -7,24 +7,26 @@ use super::super::section::{Section, table_if_any};
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::load::{Kind, Level};
+use wakewatt_words::word;
 
 /// One row for each graduated run; none for other kinds.
 pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
     let mut data = Data::with(&[
-        ("run", Show::Text),
-        ("levels", Show::Text),
-        ("calibrated maximum", Show::PerS),
-        ("sum of scores", Show::PerS),
-        ("sum of watts", Show::Watts),
-        ("score per watt", Show::PerJoule),
-        ("idle over full power", Show::Ratio),
-        ("proportionality (1 is ideal)", Show::Number),
-        ("invalid levels", Show::Count),
+        (word!("run"), Show::Text),
+        (word!("levels"), Show::Text),
+        (word!("calibrated maximum"), Show::PerS),
+        (word!("sum of scores"), Show::PerS),
+        (word!("sum of watts"), Show::Watts),
+        (word!("score per watt"), Show::PerJoule),
+        (word!("idle over full power"), Show::Ratio),
+        (word!("proportionality (1 is ideal)"), Show::Number),
+        (word!("invalid levels"), Show::Count),
     ]);
     for r in runs.all.iter().filter(|_| runs.kind == Kind::Steps) {
         let Some(o) = r.run.overall() else { continue };
         let sum = o.sum_uw.map(|uw| uw as f64 / 1e6);
-        let levels = if o.is_partial { "partial: not those of a whole run" } else { "100 % to 10 %, active idle" };
+        let levels =
+            if o.is_partial { word!("partial: not those of a whole run") } else { word!("100 % to 10 %, active idle") };
         // Sums of other work are no comparison.
         let score = |value: Option<f64>| value.filter(|_| runs.is_same_work());
         let mut row = vec![r.name.clone().into(), levels.into(), r.run.capacity_per_s.into()];
@@ -34,27 +36,28 @@ pub(super) fn overall(runs: &Runs<'_>) -> Option<Table> {
         );
         data.rows.push(row);
     }
-    table_if_any(&named(data, runs), "Over all levels: measured")
+    table_if_any(&named(data, runs), word!("Over all levels: measured"))
 }
 
 /// Levels, parts, settings.
 pub(super) fn folded(runs: &Runs<'_>, out: &mut Section) {
-    out.folded.extend(table_if_any(&levels(runs), "Every level: measured"));
-    out.folded.extend(table_if_any(&parts(runs), "By kind of request: measured"));
-    let mut settings = Data::with(&[("run", Show::Text), ("what", Show::Text), ("value", Show::Text)]);
+    out.folded.extend(table_if_any(&levels(runs), word!("Every level: measured")));
+    out.folded.extend(table_if_any(&parts(runs), word!("By kind of request: measured")));
+    let mut settings =
+        Data::with(&[(word!("run"), Show::Text), (word!("what"), Show::Text), (word!("value"), Show::Text)]);
     for r in &runs.all {
         let mut say = |what: &str, value: String| {
             settings.rows.push(vec![r.name.clone().into(), what.into(), value.into()]);
         };
         say("title", r.run.title.clone());
-        say("length of phases", format!("{:?}", r.run.length).to_lowercase());
-        say("seed of the schedules", format!("{:#x}", r.run.seed));
+        say(word!("length of phases"), format!("{:?}", r.run.length).to_lowercase());
+        say(word!("seed of the schedules"), format!("{:#x}", r.run.seed));
         r.run.settings.iter().for_each(|(key, value)| say(key, value.clone()));
         for w in &r.run.workers {
-            say("worker on CPUs", w.cpus.to_string());
+            say(word!("worker on CPUs"), w.cpus.to_string());
         }
     }
-    out.folded.extend(table_if_any(&named(settings, runs), "Settings of each run"));
+    out.folded.extend(table_if_any(&named(settings, runs), word!("Settings of each run")));
 }
 
 fn quantile(d: Option<&Distribution>, q: f64) -> Cell {
@@ -67,36 +70,36 @@ fn quantile(d: Option<&Distribution>, q: f64) -> Cell {
 
 fn levels(runs: &Runs<'_>) -> Data {
     let mut data = Data::with(&[
-        ("run", Show::Text),
-        ("level", Show::Text),
-        ("does not count because", Show::Text),
-        ("disturbances", Show::Text),
-        ("asleep in", Show::Text),
-        ("planned", Show::PerS),
-        ("done", Show::PerS),
-        ("figure", Show::Number),
-        ("failed", Show::Count),
+        (word!("run"), Show::Text),
+        (word!("level"), Show::Text),
+        (word!("does not count because"), Show::Text),
+        (word!("disturbances"), Show::Text),
+        (word!("asleep in"), Show::Text),
+        (word!("planned"), Show::PerS),
+        (word!("done"), Show::PerS),
+        (word!("figure"), Show::Number),
+        (word!("failed"), Show::Count),
         ("p50", Show::Ns),
         ("p90", Show::Ns),
         ("p99", Show::Ns),
         ("p99.9", Show::Ns),
-        ("took", Show::Ns),
-        ("CPU time", Show::Ns),
-        ("CPUs busy", Show::Ratio),
-        ("in the kernel", Show::Ratio),
-        ("CPU per operation", Show::Ns),
-        ("from", Show::Ns),
-        ("to", Show::Ns),
-        ("kernel per operation", Show::Ns),
-        ("load average", Show::Number),
-        ("power", Show::Watts),
-        ("power ±", Show::Watts),
-        ("per joule", Show::PerJoule),
+        (word!("took"), Show::Ns),
+        (word!("CPU time"), Show::Ns),
+        (word!("CPUs busy"), Show::Ratio),
+        (word!("in the kernel"), Show::Ratio),
+        (word!("CPU per operation"), Show::Ns),
+        (word!("from"), Show::Ns),
+        (word!("to"), Show::Ns),
+        (word!("kernel per operation"), Show::Ns),
+        (word!("load average"), Show::Number),
+        (word!("power"), Show::Watts),
+        (word!("power ±"), Show::Watts),
+        (word!("per joule"), Show::PerJoule),
     ]);
     for r in &runs.all {
         for (at, l) in r.run.levels.iter().enumerate() {
             let mut row: Vec<Cell> = vec![r.name.clone().into(), ask(l, at).into()];
-            row.extend([why(l).unwrap_or_default().into(), l.disturbances.join("; ").into(), asleep(l).into()]);
+            row.extend([why(l).unwrap_or_default().into(), words::clauses(&l.disturbances).into(), asleep(l).into()]);
             row.extend([
                 l.target_per_s.into(),
                 l.per_s.into(),
@@ -152,11 +155,11 @@ fn asleep(level: &Level) -> String {
 
 fn parts(runs: &Runs<'_>) -> Data {
     let mut data = Data::with(&[
-        ("run", Show::Text),
-        ("level", Show::Text),
-        ("request", Show::Text),
-        ("done", Show::Count),
-        ("failed", Show::Count),
+        (word!("run"), Show::Text),
+        (word!("level"), Show::Text),
+        (word!("request"), Show::Text),
+        (word!("done"), Show::Count),
+        (word!("failed"), Show::Count),
         ("p50", Show::Ns),
         ("p99", Show::Ns),
     ]);

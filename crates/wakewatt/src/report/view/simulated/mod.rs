@@ -11,13 +11,14 @@ use wakewatt_core::units::three_digits;
 use wakewatt_sim::outcome::Outcome;
 use wakewatt_sim::server::{Against, Server};
 use wakewatt_sim::study::{Held, Point, Study};
+use wakewatt_words::{say, word};
 
 /// What was simulated.
 pub(in crate::report) fn sentence(s: &Study) -> String {
     let n_saturated = s.points.iter().filter(|p| p.outcome.is_saturated).count();
     let more = match n_saturated {
         0 => String::new(),
-        n => format!(" At {n} of them more came than can be done."),
+        n => say!(" At {n} of them more came than can be done."),
     };
     format!("{}, {}.{more}", s.name, words::plural(s.points.len(), "point"))
 }
@@ -64,7 +65,7 @@ fn mean_ns(o: &Outcome) -> Option<f64> {
 }
 
 fn published(held: &[Held]) -> Section {
-    let mut out = Section { is_result: true, ..Section::new("Published beside simulated") };
+    let mut out = Section { is_result: true, ..Section::new(word!("Published beside simulated")) };
     let row = |h: &Held| {
         let p = &h.published;
         let is_ratio = p.than.is_some() && p.against == Against::Ratio;
@@ -74,15 +75,15 @@ fn published(held: &[Held]) -> Section {
         };
         vec![
             clean(&p.what),
-            clean(&format!("{}{}", if p.fitted { "chosen to fit: " } else { "" }, p.why)),
+            clean(&format!("{}{}", if p.fitted { word!("chosen to fit: ") } else { "" }, p.why)),
             number(p.value),
             h.simulated.map_or("–".into(), number),
             h.off_ratio.map_or("–".into(), |off| format!("{:+.0} %", off * 100.0).replace('-', "−")),
         ]
     };
     out.tables.push(Table {
-        caption: "Figures of others, and the model's".into(),
-        heads: heads(&["what", "why", "published", "simulated", "off"]),
+        caption: word!("Figures of others, and the model's").into(),
+        heads: heads(&[word!("what"), word!("why"), word!("published"), word!("simulated"), word!("off")]),
         rows: held.iter().map(row).collect(),
         n_text_columns: 2,
     });

@@ -13,6 +13,7 @@ use super::{mean_ns, name, p99_ns, setting};
 use wakewatt_core::units::three_digits;
 use wakewatt_sim::outcome::Estimate;
 use wakewatt_sim::study::{Point, Study};
+use wakewatt_words::{say, word};
 
 /// What is drawn of a point, where it means something.
 type Value = fn(&Point) -> Option<f64>;
@@ -26,7 +27,7 @@ const MOST_LEVELS: usize = 12;
 
 /// Every point as latency against power; who is beaten by nobody stands on a line.
 pub(super) fn frontier(s: &Study) -> Section {
-    let mut out = Section { is_result: true, ..Section::new("The frontier") };
+    let mut out = Section { is_result: true, ..Section::new(word!("The frontier")) };
     let mut levels: Vec<Option<f64>> = Vec::new();
     for p in &s.points {
         if !levels.contains(&p.level_percent) {
@@ -35,19 +36,20 @@ pub(super) fn frontier(s: &Study) -> Section {
     }
     for (i, level) in levels.iter().take(MOST_LEVELS).enumerate() {
         let here = || s.points.iter().filter(|p| p.level_percent == *level);
-        let at = level.map_or(String::new(), |l| format!(" at {l} %"));
-        let title = format!("Time of a request against power{at}");
+        let at = level.map_or(String::new(), |l| say!(" at {l} %"));
+        let title = say!("Time of a request against power{at}");
         let mut plot = Plot::new(
             &title,
-            AxisSpec::new("power at the wall", Show::Watts, Scale::Fit),
-            AxisSpec::new("p99 of a request", Show::Ns, Scale::Log),
+            AxisSpec::new(word!("power at the wall"), Show::Watts, Scale::Fit),
+            AxisSpec::new(word!("p99 of a request"), Show::Ns, Scale::Log),
         );
         let mark = |p: &Point| Some(Mark { x: p.outcome.wall_w.value, y: p99_ns(&p.outcome)?, ..Mark::default() });
-        plot.add("beaten by nobody", Style::Arm(0), here().filter(|p| p.is_frontier).filter_map(mark));
-        plot.add("beaten by another", Style::Arm(1), here().filter(|p| !p.is_frontier).filter_map(mark));
+        plot.add(word!("beaten by nobody"), Style::Arm(0), here().filter(|p| p.is_frontier).filter_map(mark));
+        plot.add(word!("beaten by another"), Style::Arm(1), here().filter(|p| !p.is_frontier).filter_map(mark));
         plot.is_cloud = true;
-        let caption =
-            "Each mark is a point of the sweep. One that no other beats in both, time and power, is on the frontier.";
+        let caption = word!(
+            "Each mark is a point of the sweep. One that no other beats in both, time and power, is on the frontier."
+        );
         out.figures.extend(figure(format!("frontier{i}"), &title, caption, "modelled", &plot));
     }
     let row = |p: &Point| {
@@ -59,8 +61,8 @@ pub(super) fn frontier(s: &Study) -> Section {
         ]
     };
     out.tables.push(Table {
-        caption: "Points that no other beats in both".into(),
-        heads: heads(&["point", "p99", "mean", "power"]),
+        caption: word!("Points that no other beats in both").into(),
+        heads: heads(&[word!("point"), "p99", word!("mean"), word!("power")]),
         rows: s.points.iter().filter(|p| p.is_frontier).map(row).collect(),
         n_text_columns: 1,
     });
@@ -73,8 +75,8 @@ fn time(p: &Point, value: fn(&Point) -> Option<f64>) -> String {
 
 /// Latency, power and work per joule by level, a line for each setting.
 pub(super) fn by_level(s: &Study) -> Section {
-    let mut out = Section { is_result: true, ..Section::new("By level") };
-    out.intro.extend(s.full_per_s.map(|full| format!("100 % is {} requests per second.", three_digits(full))));
+    let mut out = Section { is_result: true, ..Section::new(word!("By level")) };
+    out.intro.extend(s.full_per_s.map(|full| say!("100 % is {} requests per second.", three_digits(full))));
     let mut settings: Vec<String> = Vec::new();
     for p in &s.points {
         if !settings.contains(&setting(p)) {
@@ -82,26 +84,32 @@ pub(super) fn by_level(s: &Study) -> Section {
         }
     }
     let charts: [(&str, &str, AxisSpec, Value); 3] = [
-        ("p99", "Time of a request by level", AxisSpec::new("p99 of a request", Show::Ns, Scale::Log), |p| {
-            p99_ns(&p.outcome)
-        }),
-        ("watts", "Power by level", AxisSpec::new("power at the wall", Show::Watts, Scale::Zero), |p| {
+        (
+            "p99",
+            word!("Time of a request by level"),
+            AxisSpec::new(word!("p99 of a request"), Show::Ns, Scale::Log),
+            |p| p99_ns(&p.outcome),
+        ),
+        ("watts", word!("Power by level"), AxisSpec::new(word!("power at the wall"), Show::Watts, Scale::Zero), |p| {
             Some(p.outcome.wall_w.value)
         }),
-        ("work", "Work per joule by level", AxisSpec::new("requests per joule", Show::PerJoule, Scale::Zero), |p| {
-            Some(p.outcome.per_joule.value)
-        }),
+        (
+            "work",
+            word!("Work per joule by level"),
+            AxisSpec::new(word!("requests per joule"), Show::PerJoule, Scale::Zero),
+            |p| Some(p.outcome.per_joule.value),
+        ),
     ];
     for (id, title, y, value) in charts {
-        let mut plot = Plot::new(title, AxisSpec::new("level", Show::Ratio, Scale::Zero), y);
+        let mut plot = Plot::new(title, AxisSpec::new(word!("level"), Show::Ratio, Scale::Zero), y);
         for (i, wanted) in settings.iter().take(MOST_SERIES).enumerate() {
             let mark = |p: &Point| Some(Mark { x: p.level_percent? / 100.0, y: value(p)?, ..Mark::default() });
             plot.add(wanted, Style::Arm(i), s.points.iter().filter(|p| setting(p) == *wanted).filter_map(mark));
         }
         let left = settings.len().saturating_sub(MOST_SERIES);
         let caption = match left {
-            0 => "A line for each setting.".to_string(),
-            n => format!("A line for each of the first {MOST_SERIES} settings; the other {n} are in the table."),
+            0 => word!("A line for each setting.").to_string(),
+            n => say!("A line for each of the first {MOST_SERIES} settings; the other {n} are in the table."),
         };
         out.figures.extend(figure(format!("level-{id}"), title, caption, "modelled", &plot));
     }
@@ -111,15 +119,15 @@ pub(super) fn by_level(s: &Study) -> Section {
 
 /// Points beside each other.
 pub(super) fn beside(s: &Study) -> Section {
-    let mut out = Section { is_result: true, ..Section::new("Points beside each other") };
+    let mut out = Section { is_result: true, ..Section::new(word!("Points beside each other")) };
     if s.points.len() <= MOST_BARS {
-        let title = "Time of a request";
+        let title = word!("Time of a request");
         let mut chart = Ranges {
             title: title.into(),
-            of: "point".into(),
-            range: "95 % interval",
-            x: AxisSpec::new("time of a request", Show::Ns, Scale::Log),
-            series: ["mean", "median", "p99"].map(String::from).to_vec(),
+            of: word!("point").into(),
+            range: word!("95 % interval"),
+            x: AxisSpec::new(word!("time of a request"), Show::Ns, Scale::Log),
+            series: [word!("mean"), word!("median"), "p99"].map(String::from).to_vec(),
             is_first_claimed: false,
             rows: Vec::new(),
         };
@@ -136,16 +144,22 @@ pub(super) fn beside(s: &Study) -> Section {
         out.figures.extend(figure(
             "times",
             title,
-            "Lines are 95 % intervals of the model's number.",
+            word!("Lines are 95 % intervals of the model's number."),
             "modelled",
             &chart,
         ));
-        let title = "Power at the wall";
-        let mut bars = Bars::new(title, "point", "power at the wall", Show::Watts);
+        let title = word!("Power at the wall");
+        let mut bars = Bars::new(title, word!("point"), word!("power at the wall"), Show::Watts);
         for p in &s.points {
             bars.add(name(p), [Bar { series: 0, value: p.outcome.wall_w.value, invalid_because: None }]);
         }
-        out.figures.extend(figure("watts", title, "All machines, by the power model of the file.", "modelled", &bars));
+        out.figures.extend(figure(
+            "watts",
+            title,
+            word!("All machines, by the power model of the file."),
+            "modelled",
+            &bars,
+        ));
     }
     // A long table would push the figures off the screen.
     if s.points.len() <= MOST_SERIES {
@@ -163,7 +177,7 @@ fn table(s: &Study) -> Table {
         let p50 = o.quantiles.iter().find(|q| (q.q - 0.5).abs() < 1e-9).filter(|_| !o.is_saturated);
         vec![
             name(p),
-            if o.is_saturated { "more than it can do".into() } else { String::new() },
+            if o.is_saturated { word!("more than it can do").into() } else { String::new() },
             Show::PerS.text(o.done_per_s.value),
             time(p, |p| mean_ns(&p.outcome)),
             p50.map_or("–".into(), |q| words::ns(q.ns.value)),
@@ -176,8 +190,20 @@ fn table(s: &Study) -> Table {
         ]
     };
     Table {
-        caption: "All points".into(),
-        heads: heads(&["point", "", "done", "mean", "median", "p99", "CPU use", "in kernel", "MHz", "power", "work"]),
+        caption: word!("All points").into(),
+        heads: heads(&[
+            word!("point"),
+            "",
+            word!("done"),
+            word!("mean"),
+            word!("median"),
+            "p99",
+            word!("CPU use"),
+            word!("in kernel"),
+            "MHz",
+            word!("power"),
+            word!("work"),
+        ]),
         rows: s.points.iter().map(row).collect(),
         n_text_columns: 2,
     }
@@ -189,9 +215,9 @@ pub(super) fn states(s: &Study) -> Option<Section> {
     if s.points.len() > MOST_SERIES || first.len() < 2 {
         return None;
     }
-    let mut out = Section::new("Idle states");
-    let title = "Share of all CPUs' time";
-    let mut bars = Bars::new(title, "state", "share of time", Show::Ratio);
+    let mut out = Section::new(word!("Idle states"));
+    let title = word!("Share of all CPUs' time");
+    let mut bars = Bars::new(title, word!("state"), word!("share of time"), Show::Ratio);
     bars.series = s.points.iter().map(name).collect();
     for (at, state) in first.iter().enumerate() {
         let bar = |(series, p): (usize, &Point)| {
@@ -200,7 +226,7 @@ pub(super) fn states(s: &Study) -> Option<Section> {
         };
         bars.add(super::clean(&state.name), s.points.iter().enumerate().filter_map(bar));
     }
-    let caption = "Of the first machine. What is missing to the whole is work.";
+    let caption = word!("Of the first machine. What is missing to the whole is work.");
     out.figures.extend(figure("states", title, caption, "modelled", &bars));
     Some(out)
 }

@@ -4,10 +4,13 @@
 //! Clock Speed` is the old word for `Configured Memory Speed`, and MHz in old texts are what MT/s are in new ones. Serial numbers,
 //! asset tags and the UUID are not kept.
 
+mod fields;
+
 use super::smbios::Structure;
-use crate::plain::{pair, whole};
+use crate::plain::pair;
 use crate::reading::{Format, Mark, Reading, likely};
 use crate::section::Section;
+use fields::{Open, field};
 
 /// The format.
 pub(super) const FORMAT: Format = Format { id: "dmidecode", title: "dmidecode", detect, read };
@@ -17,9 +20,18 @@ const ID: &str = "/sys/class/dmi/id";
 
 /// Without a prompt it comes last: an open structure takes every field behind it, and another tool's lines must be gone by then.
 fn detect(section: &Section<'_>) -> u32 {
-    let is_own = |line: &str| handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode");
+    // Behind a prompt, a filter may have left the fields alone (`| grep Speed`).
+    let is_bare = |line: &str| section.is_by("dmidecode") && pair(line).is_some_and(|(key, _)| is_memory(key));
+    let is_own = |line: &str| {
+        handle(line).is_some() || line == "Memory Device" || line.starts_with("# dmidecode") || is_bare(line)
+    };
     let score = likely(section, "dmidecode", is_own);
     if section.is_by("dmidecode") { score } else { score.min(10) }
+}
+
+/// A field that only memory modules have, or one that is understood of them where the rest is missing.
+fn is_memory(key: &str) -> bool {
+    matches!(key, "Locator" | "Bank Locator" | "Speed" | "Configured Memory Speed" | "Configured Clock Speed" | "Size")
 }
 
 /// `Handle 0x0011, DMI type 17, 84 bytes`.
@@ -40,33 +52,12 @@ fn title(line: &str) -> Option<u8> {
     known.iter().chain(&memory).find(|(name, _)| *name == line.trim()).map(|(_, kind)| *kind)
 }
 
-const SIZES: &[(u8, u8)] = &[(0, 0x1a), (1, 0x1b), (2, 0x0f), (4, 0x30), (16, 0x17), (17, 0x5c)];
-
-struct Open {
-    kind: u8,
-    made: Option<Structure>,
-    slot: Option<String>,
-    /// The line with the speed it runs at, else its rating: what evidence names.
-    speed_at: Option<usize>,
-    first: usize,
-}
-
-impl Open {
-    fn of(kind: u8, first: usize) -> Open {
-        let mut made = SIZES.iter().find(|(known, _)| *known == kind).map(|(_, length)| Structure::new(kind, *length));
-        if let (17, Some(made)) = (kind, &mut made) {
-            // A size that is not told is unknown (SMBIOS 7.18), and no empty slot.
-            made.set(0x0c, &[0xff, 0xff]);
-        }
-        Open { kind, made, slot: None, speed_at: None, first }
-    }
-}
-
 fn read(reading: &mut Reading<'_>) {
     let mut table = Vec::new();
     let mut n: u16 = 0;
     let mut first_memory = None;
     let mut open: Option<Open> = None;
+    let is_by = reading.section.is_by("dmidecode");
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
         if text.starts_with("# dmidecode")
@@ -90,7 +81,19 @@ fn read(reading: &mut Reading<'_>) {
                 open = Some(Open::of(kind, at));
             }
             reading.take(at);
-        } else if let Some(now) = &mut open {
+        } else {
+            if let Some((key, _)) = pair(text).filter(|(key, _)| is_by && is_memory(key)) {
+                if open.as_ref().is_none_or(|open| open.bare.as_ref().is_some_and(|seen| seen.iter().any(|k| k == key)))
+                {
+                    let memory = close(reading, open.take(), &mut table, &mut n);
+                    first_memory = first_memory.or(memory);
+                    open = Some(Open { bare: Some(Vec::new()), ..Open::of(17, at) });
+                }
+                if let Some(seen) = open.as_mut().and_then(|open| open.bare.as_mut()) {
+                    seen.push(key.into());
+                }
+            }
+            let Some(now) = &mut open else { continue };
             let Some((key, value)) = pair(text) else {
                 // Names of structures and items of lists stand alone.
                 reading.unused(at);
@@ -123,123 +126,19 @@ fn read(reading: &mut Reading<'_>) {
 
 /// Ends a structure; of a module its first line.
 fn close(reading: &mut Reading<'_>, open: Option<Open>, table: &mut Vec<u8>, n: &mut u16) -> Option<usize> {
-    let Open { made: Some(made), slot, speed_at, first, kind } = open? else { return None };
+    let Open { made: Some(mut made), mut slot, speed_at, first, kind, bare } = open? else { return None };
+    if bare.is_some() && slot.is_none() {
+        // Without its place it needs a name all the same: evidence names a module by it.
+        let name = format!("module {}", *n + 1);
+        made.text(0x10, &name);
+        slot = Some(name);
+    }
     made.append_to(table, *n);
     *n = n.wrapping_add(1);
     if let Some(slot) = slot {
         reading.hint(speed_at.unwrap_or(first), TABLE, &slot);
     }
     (kind == 17).then_some(first)
-}
-
-/// One field; false where nothing here needs it.
-fn field(open: &mut Open, key: &str, value: &str, at: usize) -> Result<bool, &'static str> {
-    let Some(made) = &mut open.made else { return Ok(false) };
-    let is_unknown = matches!(value, "Unknown" | "Not Specified" | "None" | "N/A" | "NO DIMM" | "Not Provided" | "");
-    let first = || value.split_whitespace().next().and_then(whole);
-    let mib = |value: &str| {
-        let mut words = value.split_whitespace();
-        let n = whole(words.next()?)?;
-        let scale = match words.next()?.to_ascii_uppercase().as_str() {
-            "KB" | "KIB" => return Some(n >> 10),
-            "MB" | "MIB" => 1,
-            "GB" | "GIB" => 1 << 10,
-            "TB" | "TIB" => 1 << 20,
-            _ => return None,
-        };
-        n.checked_mul(scale)
-    };
-    const NO_NUMBER: &str = "no number with its unit";
-    match (open.kind, key) {
-        (17, "Size") => {
-            if value.starts_with("No Module") || value == "Not Installed" {
-                made.set(0x0c, &[0, 0]);
-            } else if is_unknown {
-                made.set(0x0c, &[0xff, 0xff]);
-            } else {
-                let mib = u32::try_from(mib(value).ok_or(NO_NUMBER)?).map_err(|_| NO_NUMBER)?;
-                made.set(0x0c, &[0xff, 0x7f]);
-                made.set(0x1c, &mib.to_le_bytes());
-            }
-        }
-        (17, "Speed" | "Configured Memory Speed" | "Configured Clock Speed") => {
-            let is_rated = key == "Speed";
-            if !is_unknown {
-                let mts = first().ok_or(NO_NUMBER)?;
-                if is_rated { made.speed(0x15, 0x54, mts) } else { made.speed(0x20, 0x58, mts) }
-            }
-            if !is_rated || open.speed_at.is_none() {
-                open.speed_at = Some(at);
-            }
-        }
-        (17, "Locator") => {
-            made.text(0x10, value);
-            open.slot = Some(value.into());
-        }
-        (17, "Bank Locator") => made.text(0x11, value),
-        (17, "Manufacturer") if !is_unknown => made.text(0x17, value),
-        (17, "Part Number") if !is_unknown => made.text(0x1a, value),
-        (17, "Rank") if !is_unknown => {
-            made.set(0x1b, &[first().and_then(|n| u8::try_from(n).ok()).filter(|n| *n < 16).ok_or(NO_NUMBER)?])
-        }
-        (17, "Form Factor") => {
-            made.set(0x0e, &[code(value, &[("SIMM", 3), ("DIMM", 9), ("SODIMM", 0x0d), ("Die", 0x10), ("CAMM", 0x11)])])
-        }
-        (17, "Type") => made.set(0x12, &[code(value, TYPES)]),
-        (17, "Type Detail") => {
-            let known = [
-                ("Synchronous", 1u16 << 7),
-                ("Non-Volatile", 1 << 12),
-                ("Registered", 1 << 13),
-                ("Unbuffered", 1 << 14),
-                ("LRDIMM", 1 << 15),
-            ];
-            let bits = known.iter().filter(|(name, _)| value.contains(name)).fold(0, |all, (_, bit)| all | bit);
-            made.set(0x13, &bits.to_le_bytes());
-        }
-        (16, "Use") => made.set(5, &[if value == "System Memory" { 3 } else { 1 }]),
-        (16, "Error Correction Type") => {
-            made.set(
-                6,
-                &[code(value, &[("None", 3), ("Parity", 4), ("Single-bit ECC", 5), ("Multi-bit ECC", 6), ("CRC", 7)])],
-            );
-        }
-        (16, "Number Of Devices") => {
-            made.set(0x0d, &first().and_then(|n| u16::try_from(n).ok()).ok_or(NO_NUMBER)?.to_le_bytes())
-        }
-        (4, "Socket Designation") => made.text(0x04, value),
-        (4, "Version") if !is_unknown => made.text(0x10, value),
-        (4, "Max Speed" | "Current Speed") if !is_unknown => {
-            let mhz = first().and_then(|n| u16::try_from(n).ok()).ok_or(NO_NUMBER)?;
-            made.set(if key == "Max Speed" { 0x14 } else { 0x16 }, &mhz.to_le_bytes());
-        }
-        (0..=2, "Manufacturer" | "Product Name" | "Version" | "Release Date" | "Vendor") => {}
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-const TYPES: &[(&str, u8)] = &[
-    ("SDRAM", 0x0f),
-    ("DDR", 0x12),
-    ("DDR2", 0x13),
-    ("DDR3", 0x18),
-    ("DDR4", 0x1a),
-    ("LPDDR", 0x1b),
-    ("LPDDR2", 0x1c),
-    ("LPDDR3", 0x1d),
-    ("LPDDR4", 0x1e),
-    ("Logical non-volatile device", 0x1f),
-    ("HBM", 0x20),
-    ("HBM2", 0x21),
-    ("DDR5", 0x22),
-    ("LPDDR5", 0x23),
-    ("HBM3", 0x24),
-];
-
-/// The standard's number of a word; 2 is its "unknown".
-fn code(word: &str, known: &[(&str, u8)]) -> u8 {
-    known.iter().find(|(name, _)| *name == word).map_or(2, |(_, code)| *code)
 }
 
 #[cfg(test)]
@@ -268,7 +167,7 @@ mod tests {
         let table = found.facts.tree.files["/sys/firmware/dmi/tables/DMI"].clone().unwrap();
         assert!(!String::from_utf8_lossy(&table).contains("0011AAFF"), "serial numbers are not kept");
         let cited = found.facts.source_of("/sys/firmware/dmi/tables/DMI type 17, A1", "2933 2100").unwrap();
-        assert!(cited.contains("Configured Memory Speed: 2100 MT/s"), "{cited}");
+        assert_eq!(cited.2, "Configured Memory Speed: 2100 MT/s");
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
     }
 
@@ -280,5 +179,23 @@ mod tests {
         let dimms = facts.dimms.dimms.get().unwrap();
         assert_eq!((dimms.len(), dimms[0].configured_mts, dimms[1].slot.as_deref()), (2, Some(1333), Some("DIMM_B1")));
         assert_eq!(found.document.files[0].n_not_understood, 1);
+    }
+
+    #[test]
+    fn what_a_filter_left_of_it() {
+        let found = read(
+            "[root@g2 ~]# dmidecode -t memory | grep Speed\n\tSpeed: 2933 MT/s\n\tConfigured Memory Speed: 2100 MT/s\n\tSpeed: 2933 MT/s\n\tConfigured Memory Speed: 2100 MT/s\n",
+        );
+        let facts = Snapshot::read(&found.facts.tree, |_| true);
+        let dimms = facts.dimms.dimms.get().unwrap();
+        let said: Vec<_> = dimms.iter().map(|d| (d.slot.as_deref(), d.rated_mts, d.configured_mts)).collect();
+        assert_eq!(said, [(Some("module 1"), Some(2933), Some(2100)), (Some("module 2"), Some(2933), Some(2100))]);
+        assert_eq!((facts.dimms.populated().count(), facts.dimms.below_rated().count()), (2, 2));
+        assert_eq!(found.document.files[0].n_not_understood, 0);
+        assert_eq!(
+            read("Speed: 2933 MT/s\nSize: 3 GB\n").document.n_facts,
+            0,
+            "without the prompt they may be anything's"
+        );
     }
 }

@@ -1,0 +1,57 @@
+//! Has a setting changed? Files that tell so, kept open and compared as a whole.
+//!
+//! Making facts of all settings opens some fifteen files for each idle state of each CPU: on 512 CPUs more work than a thousand scrapes. What a setting is changed
+//! by are few of them: drivers, governors, preferences, turbo, SMT, microcode, and the switch of each state of each CPU. These are read each minute with one
+//! system call a file; only where one differs from the minute before are the facts made again. What cannot change while the kernel runs is not among them.
+
+use wakewatt_core::source::{Read, Source};
+use wakewatt_core::watch::Layout;
+
+const CPU: &str = "/sys/devices/system/cpu";
+/// Of the machine.
+const OF_ALL: [&str; 8] = [
+    "online",
+    "smt/active",
+    "cpuidle/current_driver",
+    "cpuidle/current_governor",
+    "cpufreq/boost",
+    "intel_pstate/no_turbo",
+    "intel_pstate/status",
+    "amd_pstate/status",
+];
+/// Of each frequency policy.
+const OF_POLICY: [&str; 3] = ["scaling_driver", "scaling_governor", "energy_performance_preference"];
+
+/// The files of a machine; one that is not there may come.
+pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Vec<String> {
+    let mut all: Vec<String> = OF_ALL.iter().map(|name| format!("{CPU}/{name}")).collect();
+    let policies = src.list(&format!("{CPU}/cpufreq")).unwrap_or_default();
+    for policy in policies.iter().filter(|name| name.starts_with("policy")) {
+        all.extend(OF_POLICY.iter().map(|name| format!("{CPU}/cpufreq/{policy}/{name}")));
+    }
+    for info in &layout.cpus {
+        let cpu = info.cpu;
+        all.push(format!("{CPU}/cpu{cpu}/microcode/version"));
+        let states = info.states.iter().filter_map(|at| layout.states.get(*at));
+        all.extend(states.map(|state| format!("{CPU}/cpu{cpu}/cpuidle/state{}/disable", state.index)));
+    }
+    all
+}
+
+/// What they hold, all together, as a number.
+#[derive(Default)]
+pub(crate) struct Fingerprint(crc32fast::Hasher);
+
+impl Fingerprint {
+    /// Takes the next file; one that cannot be read differs from every text.
+    pub(crate) fn add(&mut self, read: Read<&[u8]>) {
+        let bytes = read.unwrap_or(&[0xff]);
+        self.0.update(&bytes.len().to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Of all files.
+    pub(crate) fn finish(self) -> u32 {
+        self.0.finalize()
+    }
+}

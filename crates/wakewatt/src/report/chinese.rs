@@ -1,0 +1,137 @@
+//! Is a page in Chinese in Chinese?
+//!
+//! Whatever English is left shows as sentences: four words of small letters in a row, outside what is typed (code, pre), paths and
+//! style. Names of files, units and settings are single words and stay.
+
+use super::text::{self, Style};
+use super::{Report, html, sample};
+use crate::view::width::places;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::record::host_file;
+use wakewatt_core::rules::judge;
+use wakewatt_words::{Language, within};
+
+/// So many English words in a row are a sentence.
+const WORDS: usize = 4;
+/// Elements whose text is no prose.
+const AS_IS: [&str; 3] = ["code", "pre", "style"];
+
+/// What a browser shows and reads out, element by element.
+fn shown(html: &str) -> Vec<String> {
+    let (mut all, mut as_is) = (Vec::new(), 0usize);
+    for piece in html.split_inclusive('>') {
+        let (text, tag) = piece.split_at(piece.find('<').unwrap_or(piece.len()));
+        if as_is == 0 {
+            all.push(text.replace('\u{a0}', " ").replace("&#x2f;", "/"));
+        }
+        let name = tag.trim_start_matches('<').trim_start_matches('/').split([' ', '>']).next().unwrap_or_default();
+        if AS_IS.contains(&name) {
+            as_is = if tag.starts_with("</") { as_is.saturating_sub(1) } else { as_is + 1 };
+        }
+    }
+    all
+}
+
+/// The first English sentence of a text.
+fn english(text: &str) -> Option<String> {
+    let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|b| b.is_ascii_lowercase());
+    let words: Vec<&str> = text.split([' ', '\n', ',', '.', ';', ':', '(', ')']).filter(|w| !w.is_empty()).collect();
+    words.windows(WORDS).find(|run| run.iter().all(|word| is_word(word))).map(|_| text.trim().to_string())
+}
+
+/// Page and text in Chinese.
+fn chinese(report: &Report, width: usize) -> (String, String) {
+    within(Language::Chinese, || {
+        let report = report.translated();
+        (html::render(&report).unwrap(), text::render(&report, Style { width, is_coloured: false }))
+    })
+}
+
+fn recorded(text: &str) -> Report {
+    let facts = Snapshot::read(&host_file::read(text, "recorded").unwrap(), |_| true);
+    let evidence = Evidence { facts, ..Evidence::default() };
+    let rulings = judge(&evidence);
+    Report::new(super::title(&evidence.facts), "", evidence, rulings)
+}
+
+fn reports() -> Vec<Report> {
+    let mut all: Vec<Report> = sample::all().into_iter().map(|(_, report)| report).collect();
+    all.push(recorded(include_str!("../../../../fixtures/hosts/vm-haltpoll-2cpu.host")));
+    all.push(recorded(include_str!("../../../../fixtures/hosts/icx2s0.host")));
+    all
+}
+
+/// Every sentence of these pages that is left.
+fn left(reports: &[Report]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for report in reports {
+        let (page, text) = chinese(report, 80);
+        assert!(page.contains("<html lang=\"zh-Hans\""));
+        let of_text = text.lines().filter(|line| !line.contains("sudo ")).map(ToString::to_string);
+        all.extend(shown(&page).into_iter().chain(of_text).filter_map(|part| english(&part)));
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn no_sentence_of_the_report_itself_is_english() {
+    let mut all = reports();
+    for report in &mut all {
+        report.rulings.clear();
+        report.evidence.not_done.clear();
+    }
+    let left = left(&all);
+    assert!(left.is_empty(), "{} left:\n{}", left.len(), left.join("\n"));
+}
+
+#[test]
+fn no_sentence_of_a_whole_page_is_english() {
+    // Whoever adds a rule may do so before its translation is there; `cargo xtask words --check` says what is missing.
+    let rules = include_str!("../../../../languages/zh/rules.po");
+    if rules.matches("\nmsgid \"").count() < 100 || rules.contains("\nmsgstr \"\"\n\n") {
+        let test = "no_sentence_of_a_whole_page_is_english";
+        wakewatt_testing::skipped(test, wakewatt_testing::Lacks::Here, "the catalogue of the rules has gaps");
+        return;
+    }
+    let left = left(&reports());
+    assert!(left.is_empty(), "{} left:\n{}", left.len(), left.join("\n"));
+}
+
+#[test]
+fn the_text_fits_eighty_places_and_breaks_where_chinese_may_break() {
+    for report in reports() {
+        for width in [60, 80] {
+            let (_, text) = chinese(&report, width);
+            for line in text.lines().filter(|line| !line.contains('/')) {
+                assert!(places(line) <= width, "{} > {width}: {line}", places(line));
+                let begin = line.trim_start();
+                assert!(!begin.starts_with(['，', '。', '；', '：', '、', '）', '」', '！', '？']), "{line}");
+                assert!(!line.ends_with(['（', '「']), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_left_is_found() {
+    assert_eq!(
+        english("这是 how long leaving takes at worst 的"),
+        Some("这是 how long leaving takes at worst 的".into())
+    );
+    assert_eq!(english("空闲状态 C6 exit latency 133 us"), None);
+    assert_eq!(shown("<p>a</p><pre><code>b c</code></pre>d").join("|"), "|a||||d");
+}
+
+#[test]
+fn dump_temporary() {
+    std::fs::create_dir_all("/tmp/h7-s/pages").unwrap();
+    for (i, report) in reports().iter().enumerate() {
+        let (page, text) = chinese(report, 80);
+        std::fs::write(format!("/tmp/h7-s/pages/{i}.html"), page).unwrap();
+        std::fs::write(format!("/tmp/h7-s/pages/{i}.txt"), text).unwrap();
+    }
+    std::fs::write("/tmp/h7-s/pages/left.txt", left(&reports()).join("\n")).unwrap();
+}

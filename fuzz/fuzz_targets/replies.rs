@@ -1,0 +1,6 @@
+//! Feeds `replies`; see crates/wakewatt-readers/src/lib.rs.
+#![no_main]
+
+use wakewatt_readers::target;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| target("replies").expect("a target of this build")(bytes));
