@@ -7,7 +7,7 @@ use crate::cpuset::CpuSet;
 use crate::fact::{Fact, Gap, GapKind, PerCpu};
 use crate::units::{show_bytes, show_khz, show_ns, show_uw, three_digits};
 use crate::visible;
-use wakewatt_words::word;
+use wakewatt_words::{say, word};
 
 /// A value with its unit; a view decides how to draw it.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,9 +159,11 @@ impl Sheet {
         let from = self.rows.len();
         let low = facts.known().min_by(|a, b| a.1.cmp(b.1));
         let high = facts.known().max_by(|a, b| a.1.cmp(b.1));
-        for (word, found) in [("lowest", low), ("highest", high)] {
+        for (word, name, found) in
+            [("lowest", say!("{label}, lowest"), low), ("highest", say!("{label}, highest"), high)]
+        {
             if let Some((cpus, value)) = found {
-                self.say(format!("{id}.{word}"), format!("{label}, {word}"), cell(value));
+                self.say(format!("{id}.{word}"), name, cell(value));
                 if let Some(row) = self.rows.last_mut() {
                     row.cpus = Some(cpus.clone());
                 }

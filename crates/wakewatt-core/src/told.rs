@@ -6,7 +6,7 @@ use crate::compare::{gate, predict, residency};
 use crate::facts::holders;
 use crate::samples::cores::Nearness;
 use crate::samples::wakes::WakeClass;
-use crate::samples::{ended, not_done, payers, repeated, titles};
+use crate::samples::{not_done, payers, repeated, replayed, titles};
 use crate::{rules, stats};
 
 /// Where they stand, and the words.
