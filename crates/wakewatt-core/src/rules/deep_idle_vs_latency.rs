@@ -143,9 +143,9 @@ impl DeepIdleVsLatency {
         // Who has just done so needs another hour, not the same advice.
         let try_this = match evidence.samples.experiment {
             None => word!("run wakewatt doctor as root: it measures with and without sleep and puts everything back"),
-            Some(_) => word!(
-                "the experiment of this run came to nothing: wakewatt doctor --wait-quiet 10min, at a quiet hour"
-            ),
+            Some(_) => {
+                word!("the experiment of this run came to nothing: wakewatt doctor --wait-quiet 10min, at a quiet hour")
+            }
         };
         if evidence.facts.virt.is_guest() == Some(true) && !worst.is_polling {
             let why = say!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
