@@ -16,7 +16,7 @@ kubectl logs -n wakewatt daemonset/wakewatt-agent | head -20
 for _ in $(seq 60); do curl -fs http://127.0.0.1:9742/metrics > "$dir/agent.metrics" && break; sleep 0.5; done
 grep -c '^wakewatt_' "$dir/agent.metrics" | sed 's/$/ series of the agent as a DaemonSet/'
 true
-for part in collect k0; do
+for part in k0; do
   echo "--- $part"
   "$(dirname "$0")/$part.sh" "$dir" "$dir/wakewatt"
 done
