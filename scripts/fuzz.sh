@@ -2,13 +2,14 @@
 # Fuzzes every reader for FUZZ_SECONDS (60) each, or only the targets named: scripts/fuzz.sh [TARGET…]
 # libFuzzer needs coverage only, which a stable compiler gives through LLVM's own pass; so neither a nightly compiler nor
 # cargo-fuzz is needed (with which the same folder works: cargo +nightly fuzz run host). FUZZ_FEATURES=core builds the
-# readers of the core crate alone, in a tenth of the time.
+# readers of the core crate alone, in a tenth of the time; FUZZ_FEATURES=fleet those of what other machines answer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 features=()
 targets=(host run wtrace replay vectors server watch meters series import rollout firmware report profile plan journal boot hosts replies bmc)
 if [ "${FUZZ_FEATURES:-}" = core ]; then features=(--no-default-features); targets=(host run wtrace replay vectors server watch meters series import rollout firmware); fi
+if [ "${FUZZ_FEATURES:-}" = fleet ]; then features=(--no-default-features --features fleet); targets=(rollout firmware hosts replies bmc); fi
 if [ $# -gt 0 ]; then targets=("$@"); fi
 command -v c++ >/dev/null || { echo "skipped: fuzzing needs a C++ compiler (Debian package g++)"; exit 0; }
 out=$(pwd)/target/fuzz

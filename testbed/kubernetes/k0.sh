@@ -88,8 +88,14 @@ rm "$state/harm"
 [ "$(changed)" = 0 ] && [ "$(cat $governor)" = "$found" ] || fail "something is still changed"
 say "$(grep -m1 'gate cost: FAILED' fails.out)"
 say "all put back, code 7"
-sleep 75
-code=0; rollout plan.toml -o "$dir/k0.html" > passes.out 2>&1 || code=$?
+for _ in 1 2 3; do
+  sleep 75
+  for _ in $(seq 1200); do is_free && break; sleep 0.5; done
+  code=0; rollout plan.toml -o "$dir/k0.html" > passes.out 2>&1 || code=$?
+  # Somebody's tests of wakewatt are changing this machine: the real node is rightly left out, and everything is as before.
+  grep -q "somebody else's change is under way there" passes.out || break
+  say "$(grep -m1 "somebody else's change" passes.out)"
+done
 [ "$code" = 0 ] || { tail -30 passes.out; fail "ended with $code"; }
 [ "$(cat $governor)" = "$other" ] && [ "$(changed)" = 26 ] || fail "not all were changed: $(changed)"
 say "$(grep 'gate cost: passed' passes.out | tail -1)"

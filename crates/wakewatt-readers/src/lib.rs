@@ -6,7 +6,7 @@
 //! is opened is `wakewatt-host/src/input.rs`. To add one: a function and a line of [`TARGETS`], a folder of seeds under
 //! `fuzz/corpus`, a file under `fuzz/fuzz_targets`.
 
-#[cfg(feature = "whole")]
+#[cfg(feature = "fleet")]
 mod fleet;
 #[cfg(feature = "whole")]
 mod whole;
@@ -39,11 +39,11 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("import", import),
     ("rollout", rollout),
     ("firmware", firmware),
-    #[cfg(feature = "whole")]
+    #[cfg(feature = "fleet")]
     ("hosts", fleet::hosts),
-    #[cfg(feature = "whole")]
+    #[cfg(feature = "fleet")]
     ("replies", fleet::replies),
-    #[cfg(feature = "whole")]
+    #[cfg(feature = "fleet")]
     ("bmc", fleet::bmc),
     #[cfg(feature = "whole")]
     ("report", whole::report),

@@ -45,8 +45,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // In Chinese lines are broken below, between characters.
-            let is_help = error.kind() == clap::error::ErrorKind::DisplayHelp
-                && wakewatt_words::wanted() == Language::English;
+            let is_help =
+                error.kind() == clap::error::ErrorKind::DisplayHelp && wakewatt_words::wanted() == Language::English;
             let help = is_help.then(|| cli::Cli::help(&args, output::width().min(100))).flatten();
             let error = help.unwrap_or(error);
             let own = if error.use_stderr() { exit::Code::Usage } else { exit::Code::Fine };

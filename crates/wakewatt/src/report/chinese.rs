@@ -124,14 +124,3 @@ fn what_is_left_is_found() {
     assert_eq!(english("空闲状态 C6 exit latency 133 us"), None);
     assert_eq!(shown("<p>a</p><pre><code>b c</code></pre>d").join("|"), "|a||||d");
 }
-
-#[test]
-fn dump_temporary() {
-    std::fs::create_dir_all("/tmp/h7-s/pages").unwrap();
-    for (i, report) in reports().iter().enumerate() {
-        let (page, text) = chinese(report, 80);
-        std::fs::write(format!("/tmp/h7-s/pages/{i}.html"), page).unwrap();
-        std::fs::write(format!("/tmp/h7-s/pages/{i}.txt"), text).unwrap();
-    }
-    std::fs::write("/tmp/h7-s/pages/left.txt", left(&reports()).join("\n")).unwrap();
-}
