@@ -34,9 +34,9 @@ pub fn walk(tar: &mut dyn Read, visit: &mut dyn FnMut(&str, u64, &mut dyn Read) 
     for _ in 0..MAX_ENTRIES {
         let mut head = [0u8; BLOCK as usize];
         match fill(tar, &mut head)? {
-            0 => return Ok(()),
-            n if n < head.len() => return Err(cut()),
-            _ => {}
+            512 => {}
+            // An archive ends with a block of zeros, so one without was cut between two files.
+            _ => return Err(cut()),
         }
         if head.iter().all(|b| *b == 0) {
             return Ok(());
@@ -203,13 +203,15 @@ mod tests {
             entry("L", b'L', long.as_bytes()),
             entry("short", b'0', b"quiet"),
             entry("a/dir", b'5', b""),
+            vec![0; 1024],
         ]
         .concat();
         assert_eq!(seen(&tar), (vec![pair("a/proc/version", "Linux ve"), pair(&long, "quiet")], Ok(())));
         assert!(is_tar(&tar));
         assert_eq!(seen(&tar[..520]).1, Err("the archive is cut off".into()), "the visitor had eight bytes of fifteen");
         assert_eq!(seen(&tar[..1100]).1, Err("the archive is cut off".into()));
-        assert_eq!(seen(&tar[..512 + 15]).1, Ok(()), "only what fills the block is missing");
+        let without_end = tar.len() - 1024;
+        assert_eq!(seen(&tar[..without_end]).1, Err("the archive is cut off".into()), "between two files");
         let mut broken = tar.clone();
         broken[3] ^= 1;
         assert!(seen(&broken).1.unwrap_err().contains("checksum"));
@@ -236,8 +238,14 @@ mod tests {
         sparse[482] = 1;
         let map = [0u8; 512];
         let sparse = [summed(sparse, b"").as_slice(), &map, &entry("", 0, b"abc")[512..]].concat();
-        let tar =
-            [entry("x", b'x', &record), entry("y", b'0', b"1"), summed(large, b"123"), sparse, entry("z", 0, b"2")];
+        let tar = [
+            entry("x", b'x', &record),
+            entry("y", b'0', b"1"),
+            summed(large, b"123"),
+            sparse,
+            entry("z", 0, b"2"),
+            vec![0; 512],
+        ];
         let want = vec![pair("ä b/proc/cmd\nline", "1"), pair("core", "123"), pair("z", "2")];
         assert_eq!(seen(&tar.concat()), (want, Ok(())));
         let endless = entry("x", b'0', b"1")
