@@ -1,7 +1,7 @@
 //! Is a page in Chinese in Chinese?
 //!
 //! Whatever English is left shows as sentences: four words of small letters in a row, outside what is typed (code, pre), paths and
-//! style. Names of files, units and settings are single words and stay.
+//! style. Names of files, units and settings are single words and stay; so does what is data: reasons that a run file has in English.
 
 use super::text::{self, Style};
 use super::{Report, html, sample};
@@ -33,11 +33,29 @@ fn shown(html: &str) -> Vec<String> {
     all
 }
 
-/// The first English sentence of a text.
-fn english(text: &str) -> Option<String> {
+/// The words of a text.
+fn words(text: &str) -> Vec<&str> {
+    text.split([' ', '\n', ',', '.', ';', ':', '(', ')', '"', '\\']).filter(|word| !word.is_empty()).collect()
+}
+
+/// The first English sentence of a text, unless it is data.
+fn english(text: &str, data: &str) -> Option<String> {
     let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|b| b.is_ascii_lowercase());
-    let words: Vec<&str> = text.split([' ', '\n', ',', '.', ';', ':', '(', ')']).filter(|w| !w.is_empty()).collect();
-    words.windows(WORDS).find(|run| run.iter().all(|word| is_word(word))).map(|_| text.trim().to_string())
+    // A line to type is no sentence.
+    let is_typed = |run: &[&str]| run.iter().any(|word| matches!(*word, "wakewatt" | "sudo"));
+    let all = words(text);
+    let is_left = |run: &[&str]| run.iter().all(is_word) && !is_typed(run) && !data.contains(&run.join(" "));
+    all.windows(WORDS).any(is_left).then(|| text.trim().to_string())
+}
+
+/// What stands in English in the run file, and facts as rows: their labels and what the machine says of itself.
+fn data(report: &Report) -> String {
+    let mut all = serde_json::to_string(&report.evidence).unwrap();
+    for row in report.evidence.facts.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows) {
+        let said = row.cell.map_or_else(|gap| gap.to_string(), |cell| cell.to_string());
+        all += &format!(" {} {said}", row.label);
+    }
+    words(&all).join(" ")
 }
 
 /// Page and text in Chinese.
@@ -66,10 +84,10 @@ fn reports() -> Vec<Report> {
 fn left(reports: &[Report]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for report in reports {
-        let (page, text) = chinese(report, 80);
+        let ((page, text), data) = (chinese(report, 80), data(report));
         assert!(page.contains("<html lang=\"zh-Hans\""));
         let of_text = text.lines().filter(|line| !line.contains("sudo ")).map(ToString::to_string);
-        all.extend(shown(&page).into_iter().chain(of_text).filter_map(|part| english(&part)));
+        all.extend(shown(&page).into_iter().chain(of_text).filter_map(|part| english(&part, &data)));
     }
     all.sort();
     all.dedup();
@@ -118,9 +136,10 @@ fn the_text_fits_eighty_places_and_breaks_where_chinese_may_break() {
 #[test]
 fn what_is_left_is_found() {
     assert_eq!(
-        english("这是 how long leaving takes at worst 的"),
+        english("这是 how long leaving takes at worst 的", ""),
         Some("这是 how long leaving takes at worst 的".into())
     );
-    assert_eq!(english("空闲状态 C6 exit latency 133 us"), None);
+    assert_eq!(english("空闲状态 C6 exit latency 133 us", ""), None);
+    assert_eq!(english("现在 the menu looks at it", &words("\"why\":\"the menu looks at it\"").join(" ")), None);
     assert_eq!(shown("<p>a</p><pre><code>b c</code></pre>d").join("|"), "|a||||d");
 }

@@ -57,7 +57,8 @@ pub fn title(facts: &Snapshot) -> String {
 
 /// Words of the report that stand in templates and constants, or that decide something as well and are translated where shown.
 pub(crate) fn spoken_tables() -> Vec<(&'static str, &'static str)> {
-    const LABELS: [&str; 23] = [
+    const LABELS: [&str; 24] = [
+        "timer",
         "measured",
         "modelled",
         "claimed",
@@ -169,7 +170,10 @@ impl Report {
             let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
             let old = std::mem::replace(ruling, again.swap_remove(at));
             if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
-                new.evidence = old.evidence;
+                let said = std::mem::replace(&mut new.evidence, old.evidence);
+                if said.len() == new.evidence.len() {
+                    new.evidence.iter_mut().zip(said).for_each(|(based, again)| based.says = again.says);
+                }
             }
         }
         let samples = &mut report.evidence.samples;

@@ -50,13 +50,18 @@ pub fn render(report: &Report, style: Style) -> String {
     for (i, f) in r.findings.iter().enumerate() {
         let number = format!("{:>2}. ", i + 1);
         out.wrap(BOLD, &number, "    ", &say!("{} [{}, confidence {}]", f.title, told(f.weight), told(f.confidence)));
-        out.wrap("", word!("    cost:   "), "            ", &format!("{} ({})", f.cost, told(f.cost_label)));
+        out.wrap(
+            "",
+            word!("    cost:   "),
+            "            ",
+            &say!("{cost} ({label})", cost = f.cost, label = told(f.cost_label)),
+        );
         out.wrap("", word!("    remedy: "), "            ", &f.remedy);
         out.wrap("", word!("    price:  "), "            ", &f.price);
         out.wrap("", word!("    verify: "), "            ", &f.verify);
         for (label, line) in &f.commands {
             out.text += &(wrap_command(
-                &format!("    {}", padded(&format!("{}:", told(label)), 8)),
+                &format!("    {}", padded(&say!("{label}:", label = told(label)), 8)),
                 "              ",
                 line,
                 style.width,
@@ -85,7 +90,12 @@ pub fn render(report: &Report, style: Style) -> String {
         out.wrap(BOLD, "\n", "", word!("Cannot tell:"));
         for x in asked.iter().take(N_CANNOT_TELL) {
             let hint = x.try_this.as_deref().map_or(String::new(), |t| say!("; to find out: {t}"));
-            out.wrap("", "  - ", "    ", &format!("{} {}{hint}", x.question, x.because));
+            out.wrap(
+                "",
+                "  - ",
+                "    ",
+                &say!("{question} {because}{hint}", question = x.question, because = x.because),
+            );
         }
         let n_left = asked.len().saturating_sub(N_CANNOT_TELL);
         if n_left > 0 {
@@ -132,7 +142,7 @@ fn in_short(report: &Report, style: Style) -> String {
         (None, None) => out.at_most(2, DIM, "", &r.how_sure),
     }
     if let Some(todo) = &r.todo {
-        out.at_most(1, "", word!("do:    "), &format!("{}: {}", todo.about, todo.remedy));
+        out.at_most(1, "", word!("do:    "), &say!("{about}: {remedy}", about = todo.about, remedy = todo.remedy));
         todo.price.iter().for_each(|price| out.at_most(1, "", word!("price: "), price));
         todo.apply.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("paste: ")));
         todo.undo.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("undo:  ")));

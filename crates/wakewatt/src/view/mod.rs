@@ -133,7 +133,7 @@ fn one_sheet(
             } else {
                 names.join(", ")
             };
-            let _ = writeln!(out, "  {}", style.dim(&format!("{lead}: {shown}")));
+            let _ = writeln!(out, "  {}", style.dim(&say!("{lead}: {shown}")));
         }
     }
 }

@@ -18,7 +18,7 @@ use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::not_done::Step;
 use wakewatt_core::samples::rejection::Rejection;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 mod first;
 mod sentence;
@@ -176,7 +176,7 @@ fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     let sentence = match as_found {
         Some((sample, p50_ns)) => say!(
             "Nothing was proved: no experiment ran ({why}); as found, a {} wake-up takes {} at the median ({} samples), and how much of that is due to idle states this run cannot say.",
-            sample.kind.word(),
+            told(sample.kind.word()),
             ns_rough(p50_ns as f64),
             count(sample.latency.n)
         ),

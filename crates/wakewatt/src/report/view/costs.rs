@@ -11,7 +11,7 @@ use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 /// The section; none if nothing was measured.
 pub(super) fn section(samples: &[StateCosts]) -> Option<Section> {
@@ -98,7 +98,7 @@ fn wakes(costs: &StateCosts) -> Data {
     ]);
     for (state, wake) in costs.states.iter().flat_map(|s| s.wakes.iter().map(move |w| (s, w))) {
         let mut row: Vec<Cell> =
-            vec![state.name.clone().into(), wake.kind.word().into(), (wake.latency.n as f64).into()];
+            vec![state.name.clone().into(), told(wake.kind.word()).into(), (wake.latency.n as f64).into()];
         for q in [0.5, 0.99].map(|q| wake.latency.quantile(q)) {
             row.extend(
                 [q.map(|q| q.value_ns), q.map(|q| q.low_ns), q.map(|q| q.high_ns)].map(|v| v.map(|v| v as f64).into()),
@@ -154,7 +154,7 @@ fn far_off(state: &StateCost) -> Option<String> {
         words::ns(off.above_floor_ns as f64),
         words::ns(off.extra.median_ns),
         words::ns_interval(off.extra.low_ns, off.extra.high_ns),
-        off.kind.word(),
+        told(off.kind.word()),
         words::ratio(off.ratio)
     ))
 }
@@ -184,8 +184,8 @@ fn table(costs: &StateCosts, kinds: &[WakeKind]) -> Data {
         (word!("entered"), Show::Count),
     ]);
     for kind in kinds {
-        data.columns.push((format!("{}, p50", kind.word()), Show::Ns));
-        data.columns.push((say!("{}, extra", kind.word()), Show::Ns));
+        data.columns.push((format!("{}, p50", told(kind.word())), Show::Ns));
+        data.columns.push((say!("{}, extra", told(kind.word())), Show::Ns));
     }
     for state in &costs.states {
         let claims = [state.claimed_exit_ns, state.claimed_residency_ns, Some(state.n_entered)];

@@ -9,7 +9,7 @@ use wakewatt_core::covers::Covers;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::{IdleDelta, Scheduling};
 use wakewatt_core::stats::distribution::Distribution;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 /// Wake-ups and round trips as a section of their own, where nothing else was done; none without any.
 pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
@@ -73,7 +73,7 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
             asleep(s.idle.as_ref())
         );
         let who = if s.scheduling == Scheduling::Ordinary { word!(", ordinary thread") } else { "" };
-        push(say!("{} wake-up, CPU {}{who}", s.kind.word(), s.cpu), how, &s.window, &s.latency);
+        push(say!("{} wake-up, CPU {}{who}", told(s.kind.word()), s.cpu), how, &s.window, &s.latency);
     }
     for s in &evidence.samples.network {
         let cpu = |c: Option<u32>| c.map_or(word!("any CPU").to_string(), |c| say!("CPU {c}"));

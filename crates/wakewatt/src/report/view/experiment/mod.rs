@@ -12,7 +12,7 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
 use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::stated::Stated;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 /// The big numbers: every arm's value of the primary metric and the ratio; without an experiment what was measured as found.
 pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
@@ -21,7 +21,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
         let as_found = evidence.samples.wakeups.iter().take(3).filter_map(|s| {
             Some(Headline {
                 value: words::ns_rough(s.latency.p50_ns()? as f64),
-                name: say!("{} wake-up, median", s.kind.word()),
+                name: say!("{} wake-up, median", told(s.kind.word())),
                 note: say!("as found, {} samples", words::count(s.latency.n)),
                 label: "measured",
                 arm: None,
