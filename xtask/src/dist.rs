@@ -1,10 +1,13 @@
 //! What a package holds: the static binary, man pages, completions.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// What is promised of the binary (docs/goals.md). Above it, `nm -S --size-sort` of a build with `strip = "none"` says who takes it.
+pub(crate) const MOST_BYTES: u64 = 20_000_000;
 
 /// Arguments of `dist`.
 #[derive(clap::Args)]
@@ -41,7 +44,17 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         write(&to, name, page)?;
     }
     let n_pages = pages.len();
-    println!("{}: binary, {n_pages} man pages, completions for bash, zsh and fish", args.dir.display());
+    let n_bytes = std::fs::metadata(&bin)?.len();
+    // One that was brought along may be of any kind.
+    ensure!(
+        args.bin.is_some() || n_bytes <= MOST_BYTES,
+        "{}: {n_bytes} bytes, where {MOST_BYTES} are promised (everything was written)",
+        bin.display()
+    );
+    println!(
+        "{}: {n_bytes} bytes of binary, {n_pages} man pages, completions for bash, zsh and fish",
+        args.dir.display()
+    );
     Ok(true)
 }
 

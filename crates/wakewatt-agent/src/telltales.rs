@@ -55,3 +55,46 @@ impl Fingerprint {
         self.0.finalize()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::source::{ErrorKind, ReadError, Tree};
+    use wakewatt_core::watch::{Sources, discover::discover};
+
+    #[test]
+    fn every_switch_of_every_cpu_is_among_them() {
+        let state = |cpu: u32, index: u32| format!("//- {CPU}/cpu{cpu}/cpuidle/state{index}/name\nC{index}\n");
+        let text = format!(
+            "//- {CPU}/present\n0-1\n//- {CPU}/online\n0-1\n{}{}{}//- {CPU}/cpufreq/policy0/scaling_governor\nschedutil\n",
+            state(0, 0),
+            state(0, 3),
+            state(1, 3)
+        );
+        let tree = Tree::from_text(&text);
+        let all = files(&tree, &discover(&tree, Sources::Quiet));
+        for name in ["cpu0/cpuidle/state3/disable", "cpu1/cpuidle/state3/disable", "cpufreq/policy0/scaling_governor"] {
+            assert!(all.contains(&format!("{CPU}/{name}")), "{name}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn what_moves_from_file_to_file_or_is_gone_is_a_change() {
+        let of = |texts: &[Option<&'static str>]| {
+            let mut print = Fingerprint::default();
+            let read = |text: &Option<&'static str>| -> Read<&'static [u8]> {
+                text.map(str::as_bytes).ok_or_else(|| ReadError::new(ErrorKind::Absent, "gone"))
+            };
+            texts.iter().for_each(|text| print.add(read(text)));
+            print.finish()
+        };
+        let known = of(&[Some("0\n"), Some("menu\n")]);
+        assert_eq!(known, of(&[Some("0\n"), Some("menu\n")]));
+        for other in
+            [[Some("1\n"), Some("menu\n")], [Some("0\nm"), Some("enu\n")], [Some("0\n"), None], [None, Some("menu\n")]]
+        {
+            assert_ne!(known, of(&other), "{other:?}");
+        }
+        assert_ne!(of(&[Some("")]), of(&[None]));
+    }
+}

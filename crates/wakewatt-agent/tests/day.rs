@@ -81,7 +81,7 @@ fn memory_stays_flat_through_a_day() {
         }
     }
     assert_eq!(engine.no_history_because(), None);
-    assert!(n_bytes > n as usize * 5_000, "{n_bytes} bytes told");
+    assert!(n_bytes as u64 > n * 5_000, "{n_bytes} bytes told");
     let kept: u64 = segments(&history).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
     assert!((16 << 10..=80 << 10).contains(&kept), "{kept} bytes kept");
     // The first quarter fills what fills: caches, the ring, the recent hour.

@@ -26,13 +26,15 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("wakewatt-probes", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-tune", &["wakewatt-host", "wakewatt-core"]),
     ("wakewatt-bios", &["wakewatt-tune", "wakewatt-host", "wakewatt-core"]),
-    ("wakewatt-carry", &["wakewatt-fleet", "wakewatt-host", "wakewatt-core"]),
+    ("wakewatt-carry", &["wakewatt-bios", "wakewatt-fleet", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-agent", &["wakewatt-lab", "wakewatt-host", "wakewatt-core"]),
     ("wakewatt-lab", &["wakewatt-tune", "wakewatt-probes", "wakewatt-host", "wakewatt-core"]),
     (
         "wakewatt-readers",
         &[
             "wakewatt",
+            "wakewatt-bios",
+            "wakewatt-carry",
             "wakewatt-fleet",
             "wakewatt-import",
             "wakewatt-sim",

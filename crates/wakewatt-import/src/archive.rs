@@ -61,6 +61,8 @@ const COPIES: &[(&str, &str)] =
 const ENDINGS: &[&str] = &[".txt", ".log", ".yaml", ".yml", ".prom", ".out"];
 /// Not text, whatever the rest of the name says.
 const NO_TEXT: &[&str] = &[".gz", ".xz", ".bz2", ".zst", ".tgz", ".tbz", ".txz", ".html", ".json", ".zip", ".tar"];
+/// What sos writes about itself.
+const OF_SOS: &[&str] = &["sos_reports", "sos_logs", "sos_strings", "version.txt"];
 /// What the archives of one host are called.
 const REPORTS: &[&str] = &["sosreport", "sysinfo", "scc_", "nts_"];
 const PACKED: &[&str] = &[".tar.xz", ".tar.gz", ".tgz", ".txz", ".tar", ".tbz", ".tar.bz2"];
@@ -88,7 +90,8 @@ pub fn host_of(name: &str) -> Option<String> {
 /// Is this file of a tree worth reading, and as what?
 pub fn wanted(name: &str) -> Option<Wanted> {
     let parts = parts_of(name);
-    if parts.contains(&"..") || parts.len() > 64 {
+    let is_of_sos = parts.iter().any(|part| OF_SOS.contains(part));
+    if parts.contains(&"..") || parts.len() > 64 || is_of_sos {
         return None;
     }
     let host = n_of_host(&parts);

@@ -44,7 +44,10 @@ impl Section<'_> {
 
     /// Why nobody takes a line of it.
     pub(crate) fn why_left(&self) -> String {
+        // supportconfig names files in the same way as commands.
+        let is_file = self.command.as_deref().is_some_and(|name| name.starts_with('/') && !name.contains("bin/"));
         match self.program() {
+            Some(_) if is_file => "a file that is none of the kernel's".into(),
             Some(program) if !programs::is_read(program) => {
                 format!("printed by {}, which is not read here", program.chars().take(40).collect::<String>())
             }

@@ -13,7 +13,7 @@ const MAX_ENTRIES: usize = 2_000_000;
 const MAX_NAME: usize = 4096;
 /// Of a record that describes the next file, no more is read: labels of a file system may stand before its name.
 const MAX_RECORD: u64 = 256 << 10;
-const BLOCK: u64 = 512;
+const BLOCK: usize = 512;
 
 /// Is it tar, by its first block?
 pub fn is_tar(front: &[u8]) -> bool {
@@ -32,11 +32,11 @@ pub fn walk(tar: &mut dyn Read, visit: &mut dyn FnMut(&str, u64, &mut dyn Read) 
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("the archive is damaged: {why}"));
     let mut next = Next::default();
     for _ in 0..MAX_ENTRIES {
-        let mut head = [0u8; BLOCK as usize];
+        let mut head = [0u8; BLOCK];
         match fill(tar, &mut head)? {
-            0 => return Ok(()),
-            n if n < head.len() => return Err(cut()),
-            _ => {}
+            BLOCK => {}
+            // An archive ends with a block of zeros, so one without was cut between two files.
+            _ => return Err(cut()),
         }
         if head.iter().all(|b| *b == 0) {
             return Ok(());
@@ -61,7 +61,7 @@ pub fn walk(tar: &mut dyn Read, visit: &mut dyn FnMut(&str, u64, &mut dyn Read) 
         }
         if kind == b'S' {
             // Its map goes on in blocks of its own, each of which says whether another one follows.
-            let (mut goes_on, mut map) = (head[482] != 0, [0u8; BLOCK as usize]);
+            let (mut goes_on, mut map) = (head[482] != 0, [0u8; BLOCK]);
             while goes_on {
                 if fill(tar, &mut map)? < map.len() {
                     return Err(cut());
@@ -97,7 +97,8 @@ fn pass(tar: &mut dyn Read, size: u64, n_read: u64) -> io::Result<()> {
     if io::copy(&mut tar.take(left), &mut io::sink())? < left {
         return Err(cut());
     }
-    let filling = (BLOCK - size % BLOCK) % BLOCK;
+    let block = BLOCK as u64;
+    let filling = (block - size % block) % block;
     io::copy(&mut tar.take(filling), &mut io::sink()).map(drop)
 }
 
@@ -119,7 +120,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-fn short_name(head: &[u8; BLOCK as usize]) -> String {
+fn short_name(head: &[u8; BLOCK]) -> String {
     let (name, prefix) = (text_of(&head[..100]), text_of(&head[345..500]));
     // GNU's own header has times where the prefix stands, and a blank behind `ustar`.
     if prefix.is_empty() || &head[257..263] != b"ustar\0" { name } else { format!("{prefix}/{name}") }
@@ -203,13 +204,15 @@ mod tests {
             entry("L", b'L', long.as_bytes()),
             entry("short", b'0', b"quiet"),
             entry("a/dir", b'5', b""),
+            vec![0; 1024],
         ]
         .concat();
         assert_eq!(seen(&tar), (vec![pair("a/proc/version", "Linux ve"), pair(&long, "quiet")], Ok(())));
         assert!(is_tar(&tar));
         assert_eq!(seen(&tar[..520]).1, Err("the archive is cut off".into()), "the visitor had eight bytes of fifteen");
         assert_eq!(seen(&tar[..1100]).1, Err("the archive is cut off".into()));
-        assert_eq!(seen(&tar[..512 + 15]).1, Ok(()), "only what fills the block is missing");
+        let without_end = tar.len() - 1024;
+        assert_eq!(seen(&tar[..without_end]).1, Err("the archive is cut off".into()), "between two files");
         let mut broken = tar.clone();
         broken[3] ^= 1;
         assert!(seen(&broken).1.unwrap_err().contains("checksum"));
@@ -217,9 +220,9 @@ mod tests {
 
     #[test]
     fn pax_binary_sizes_and_sparse_files() {
-        let mtime = "30 mtime=1700000000.123456789\n".replace("30", "30");
+        let mtime = "30 mtime=1700000000.123456789\n";
         let path = "path=ä b/proc/cmd\nline";
-        let mut record = mtime.into_bytes();
+        let mut record = mtime.as_bytes().to_vec();
         let length = path.len() + 4;
         record.extend(format!("{length} {path}\n").as_bytes());
         let mut large = [0u8; 512];
@@ -236,8 +239,14 @@ mod tests {
         sparse[482] = 1;
         let map = [0u8; 512];
         let sparse = [summed(sparse, b"").as_slice(), &map, &entry("", 0, b"abc")[512..]].concat();
-        let tar =
-            [entry("x", b'x', &record), entry("y", b'0', b"1"), summed(large, b"123"), sparse, entry("z", 0, b"2")];
+        let tar = [
+            entry("x", b'x', &record),
+            entry("y", b'0', b"1"),
+            summed(large, b"123"),
+            sparse,
+            entry("z", 0, b"2"),
+            vec![0; 512],
+        ];
         let want = vec![pair("ä b/proc/cmd\nline", "1"), pair("core", "123"), pair("z", "2")];
         assert_eq!(seen(&tar.concat()), (want, Ok(())));
         let endless = entry("x", b'0', b"1")

@@ -9,6 +9,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 use wakewatt_core::nearest::nearest;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_words::say;
 
 /// The profiles that come with wakewatt: name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -146,7 +147,7 @@ pub fn budget(limit: LatencyLimit, scope: &Place) -> Request {
         name: name.into(),
         place: scope.clone(),
         to: vec![limit.to_string()],
-        reason: "the latency budget".into(),
+        reason: say!("the latency budget"),
         is_optional: false,
     }
 }

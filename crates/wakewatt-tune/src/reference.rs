@@ -3,6 +3,7 @@
 use crate::knob::{About, Reversible, Scope};
 use crate::knobs::KNOBS;
 use std::fmt::Write as _;
+use wakewatt_words::{say, told, word};
 
 /// `Package` is `package`.
 fn word(value: impl std::fmt::Debug) -> String {
@@ -11,21 +12,21 @@ fn word(value: impl std::fmt::Debug) -> String {
 
 fn reach(scope: Scope) -> &'static str {
     match scope {
-        Scope::Machine => "the machine",
-        Scope::Package => "a package",
-        Scope::Die => "a die or cluster",
-        Scope::Policy => "a policy (CPUs that share a clock)",
-        Scope::Core => "a core",
-        Scope::Cpu => "a CPU",
-        Scope::Device => "a device",
+        Scope::Machine => word!("the machine"),
+        Scope::Package => word!("a package"),
+        Scope::Die => word!("a die or cluster"),
+        Scope::Policy => word!("a policy (CPUs that share a clock)"),
+        Scope::Core => word!("a core"),
+        Scope::Cpu => word!("a CPU"),
+        Scope::Device => word!("a device"),
     }
 }
 
 fn undo(reversible: Reversible) -> &'static str {
     match reversible {
-        Reversible::Exactly => "write back what was there",
-        Reversible::ByItself => "ends with the process that holds it",
-        Reversible::ByReboot => "only by a reboot",
+        Reversible::Exactly => word!("write back what was there"),
+        Reversible::ByItself => word!("ends with the process that holds it"),
+        Reversible::ByReboot => word!("only by a reboot"),
     }
 }
 
@@ -54,19 +55,21 @@ fn section(about: &About, out: &mut String) {
 
 /// What must be known about a knob, a line each, but for its title and source.
 pub fn lines(about: &About) -> Vec<String> {
-    let mut out = vec![format!("Value: {}", about.unit)];
+    let mut out = vec![say!("Value: {unit}", unit = told(about.unit))];
     out.push(match about.scope == about.io_scope {
-        true => format!("Reaches: {}", reach(about.scope)),
-        false => format!("Reaches: set for {}, acts on {}", reach(about.scope), reach(about.io_scope)),
+        true => say!("Reaches: {what}", what = reach(about.scope)),
+        false => {
+            say!("Reaches: set for {what}, acts on {other}", what = reach(about.scope), other = reach(about.io_scope))
+        }
     });
-    out.push(format!("Undo: {}", undo(about.reversible)));
-    out.push(format!("Price: {}", about.price));
-    out.push(format!("Risk: {}", about.risk));
+    out.push(say!("Undo: {how}", how = undo(about.reversible)));
+    out.push(say!("Price: {price}", price = told(about.price)));
+    out.push(say!("Risk: {risk}", risk = told(about.risk)));
     if !about.overlaps.is_empty() {
-        out.push(format!("Daemons call it: {}", about.overlaps.join(", ")));
+        out.push(say!("Daemons call it: {names}", names = about.overlaps.join(", ")));
     }
     if !about.moves.is_empty() {
-        out.push(format!("May move: `{}`", about.moves.join("`, `")));
+        out.push(say!("May move: `{names}`", names = about.moves.join("`, `")));
     }
     out
 }

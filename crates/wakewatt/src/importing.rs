@@ -133,25 +133,29 @@ impl Gathered<'_> {
     fn file(&mut self, path: &Path, name: &str, root: Option<String>) -> Result<()> {
         let mut text = material::open(path)?;
         let mut front = Vec::new();
-        text.by_ref().take(FRONT).read_to_end(&mut front).with_context(|| format!("{name}: cannot be read"))?;
+        let mut ended = text.by_ref().take(FRONT).read_to_end(&mut front).err();
+        if ended.is_some() && !front.is_empty() {
+            // A packed file that is cut off: what came out of it is kept.
+            text = Box::new(std::io::empty());
+        }
         if is_tar(&front) {
             self.archive(&mut Cursor::new(front).chain(text), name, root, 1);
             return Ok(());
         }
         let bad = |why: String| Err(Failure::error(Code::BadFile, format!("{name}: {why}")));
         if let Some((packing, program)) = material::other_packing(&front) {
-            return bad(format!(
-                "packed with {packing}, which is not read here; unpack it ({program}) and give what was in it"
-            ));
+            let what_to_do = format!("unpack it ({program}) and give what was in it");
+            return bad(format!("packed with {packing}, which is not read here; {what_to_do}"));
         }
         if are_events(&mut decoded(&front).lines()) {
+            self.cut(name, ended, &front)?;
             let lines: Box<dyn BufRead> = Box::new(Cursor::new(front).chain(text));
             self.inputs.push((root, Input::Events { name: name.into(), lines }));
             return Ok(());
         }
-        text.take(MAX_WHOLE + 1 - front.len() as u64)
-            .read_to_end(&mut front)
-            .with_context(|| format!("{name}: cannot be read"))?;
+        let rest = text.take((MAX_WHOLE + 1).saturating_sub(front.len() as u64)).read_to_end(&mut front);
+        ended = ended.or(rest.err());
+        self.cut(name, ended, &front)?;
         if front.len() as u64 > MAX_WHOLE {
             return bad(format!("longer than {} MiB, and no text of events", MAX_WHOLE >> 20));
         }
@@ -161,6 +165,18 @@ impl Gathered<'_> {
         }
         self.inputs.push((root, Input::Text { name: name.into(), path: None, bytes: front }));
         Ok(())
+    }
+
+    /// Says that a file ended too early; an error where nothing came out of it.
+    fn cut(&mut self, name: &str, ended: Option<std::io::Error>, front: &[u8]) -> Result<()> {
+        match ended {
+            Some(error) if front.is_empty() => Err(error).with_context(|| format!("{name}: cannot be read")),
+            Some(error) => {
+                self.remarks.push(format!("{name}: {error}; what stood before it was read"));
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// All of an archive; `within` is the host that its own place says.

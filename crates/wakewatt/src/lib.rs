@@ -86,7 +86,9 @@ pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
             [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
         texts.filter(|text| !text.is_empty()).map(|text| ("crates/wakewatt-tune/src/knobs", text))
     });
+    let traps = wakewatt_tune::boot::parameters::PARAMETERS.iter().map(|parameter| parameter.trap);
+    let traps = traps.filter(|trap| !trap.is_empty()).map(|trap| ("crates/wakewatt-tune/src/boot/parameters.rs", trap));
     let parts = ["doctor", "experiment", "disk experiment", "measure idle"];
-    all.extend(frame.chain(knobs).chain(parts.map(|part| ("crates/wakewatt-lab/src/doctor", part))));
+    all.extend(frame.chain(knobs).chain(traps).chain(parts.map(|part| ("crates/wakewatt-lab/src/doctor", part))));
     all
 }

@@ -61,7 +61,7 @@ impl Rule for LatencyLimitHeld {
             finding = finding.on(GLOBAL, limit);
         }
         for holder in held {
-            finding = finding.on(format!("/proc/{}/fd", holder.pid), format!("has {} open", holder.path));
+            finding = finding.on(format!("/proc/{}/fd", holder.pid), say!("has {} open", holder.path));
         }
         finding
             .remedy(

@@ -48,7 +48,7 @@ impl Rule for LoadAboveCpusWhileIdle {
             .on("/proc/loadavg", format!("{:.2} {:.2} {:.2}", average.over_1min, average.over_5min, average.over_15min))
             .on(
                 "/proc/stat",
-                format!(
+                say!(
                     "{} idle, {} waiting for I/O, {} tasks blocked now",
                     percent(idle),
                     percent(stat.total.ratio(stat.total.iowait_ns).unwrap_or(0.0)),

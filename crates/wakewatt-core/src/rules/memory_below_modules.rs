@@ -90,8 +90,8 @@ impl Rule for MemoryBelowModules {
             rate(best.best_bytes_per_s),
             rate(peak)
         ));
-        let node = best.node.map_or(String::new(), |n| format!(", memory of node {n}"));
-        let measured = format!(
+        let node = best.node.map_or(String::new(), |n| say!(", memory of node {n}"));
+        let measured = say!(
             "{} by {} CPUs, {} pages, {} arrays{node}",
             rate(best.best_bytes_per_s),
             best.cpus.len(),

@@ -11,7 +11,9 @@ use crate::evidence::Evidence;
 use crate::facts::idle::absence::NoStates;
 use wakewatt_words::{say, word};
 
-const TITLE: &str = "No idle driver: the CPUs halt uncounted, and latency limits have no effect";
+fn title() -> &'static str {
+    word!("No idle driver: the CPUs halt uncounted, and latency limits have no effect")
+}
 
 pub(super) struct NoIdleDriver;
 
@@ -41,8 +43,8 @@ impl Rule for NoIdleDriver {
                     "No CPU of this recording has an idle state: no idle driver, or the recording left the folders out"
                 ),
             ),
-            _ if is_metal => (Weight::Risk, Confidence::High, TITLE),
-            _ => (Weight::Note, Confidence::High, TITLE),
+            _ if is_metal => (Weight::Risk, Confidence::High, title()),
+            _ => (Weight::Note, Confidence::High, title()),
         };
         let path = match why {
             NoStates::NoDriver => "/sys/devices/system/cpu/cpuidle/current_driver",

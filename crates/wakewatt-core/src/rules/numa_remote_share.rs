@@ -56,10 +56,8 @@ impl Rule for NumaRemoteShare {
         let cost = Cost::unknown(word!("accesses to them cross the socket; how often they are accessed is not known"));
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Low, title, cost);
         for (node, ratio) in shares {
-            finding = finding.on(
-                format!("/sys/devices/system/node/node{node}/numastat"),
-                format!("{} from elsewhere", percent(ratio)),
-            );
+            finding = finding
+                .on(format!("/sys/devices/system/node/node{node}/numastat"), say!("{} from elsewhere", percent(ratio)));
         }
         if numa.balancing_mode.get() == Some(&0) {
             let path = "/proc/sys/kernel/numa_balancing";

@@ -69,7 +69,7 @@ impl Rule for NvmeApst {
         )
         .on(
             "/sys/module/nvme_core/parameters/default_ps_max_latency_us",
-            default.map_or("not readable".into(), show_ns),
+            default.map_or(word!("not readable").into(), show_ns),
         );
         for (disk, _) in known.iter().filter(|(_, ns)| *ns > 0) {
             let path = format!("/sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", disk.name);

@@ -94,7 +94,7 @@ impl PackageC6 {
         };
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
             .on(LATENCY, format!("{} {}", package.name, claim(package)))
-            .on("MSR 0xe2", if limit == Some(true) { "the package may sleep" } else { "not known here" });
+            .on("MSR 0xe2", if limit == Some(true) { word!("the package may sleep") } else { word!("not known here") });
         if core.is_some() {
             let knob = format!("idle.state.{}", package.name);
             finding = finding.step(
@@ -151,7 +151,7 @@ impl PackageC6 {
                 let locked = facts.msr.is_set("pkg_cst_config", "lock");
                 let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
                     .on(LATENCY, format!("C6 {claim}"))
-                    .on("MSR 0xe2", "the package may sleep");
+                    .on("MSR 0xe2", word!("the package may sleep"));
                 if locked == Some(false) {
                     finding = finding.step(
                         "msr.package_limit",

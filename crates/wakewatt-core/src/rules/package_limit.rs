@@ -113,10 +113,10 @@ impl Rule for PackageLimit {
         ));
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost).on("MSR 0xe2", words.join(", "));
         if let Some(is_locked) = locked {
-            finding = finding.on("MSR 0xe2 bit 15", if is_locked { "locked" } else { "not locked" });
+            finding = finding.on("MSR 0xe2 bit 15", if is_locked { word!("locked") } else { word!("not locked") });
         }
         if let Some((awake, asleep)) = lowered_claim(facts) {
-            let says = format!(
+            let says = say!(
                 "C6 claims {}: the driver's number for a package that stays awake ({} where it may sleep)",
                 show_ns(awake),
                 show_ns(asleep)

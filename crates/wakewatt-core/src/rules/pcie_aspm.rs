@@ -65,7 +65,7 @@ impl Rule for PcieAspm {
         let mut finding =
             Finding::new(self, weight, Confidence::Medium, say!("PCI links may sleep: {}", words.join(", ")), cost);
         for (path, on) in &asleep {
-            finding = finding.on(path.clone(), format!("on: {}", on.join(" ")));
+            finding = finding.on(path.clone(), say!("on: {}", on.join(" ")));
         }
         if let Some(policy) = policy {
             finding = finding.on("/sys/module/pcie_aspm/parameters/policy", policy);

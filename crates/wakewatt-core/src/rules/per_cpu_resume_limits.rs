@@ -54,14 +54,14 @@ impl Rule for PerCpuResumeLimits {
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
+            finding = finding.on(path, say!("{} on CPUs {cpus}", limit.as_cpu_text()));
         }
         if let Some(scheduler) = evidence.facts.kernel.sched_ext.get() {
-            let says = format!("{scheduler} is loaded; some such schedulers set these limits and leave them behind");
+            let says = say!("{scheduler} is loaded; some such schedulers set these limits and leave them behind");
             finding = finding.on("/sys/kernel/sched_ext/root/ops", says);
         }
         if let Some(value) = evidence.facts.boot.argument(BOOT) {
-            let says = format!(
+            let says = say!(
                 "{BOOT}={value}: set at boot; what its 0 means depends on the kernel, the files say what came of it"
             );
             finding = finding.on("/proc/cmdline", says);

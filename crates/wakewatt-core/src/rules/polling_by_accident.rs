@@ -52,7 +52,7 @@ impl Rule for PollingByAccident {
             finding = finding.on(GLOBAL, first.limit);
             for holder in evidence.facts.holders.of_latency_limit().unwrap_or_default() {
                 let name = holder.comm.as_deref().unwrap_or("?");
-                finding = finding.on(format!("/proc/{}/fd", holder.pid), format!("{name} holds {}", holder.path));
+                finding = finding.on(format!("/proc/{}/fd", holder.pid), say!("{name} holds {}", holder.path));
             }
         }
         let sleeps = first.excluded.first().map(|c| c.exit_latency_ns);
@@ -61,7 +61,7 @@ impl Rule for PollingByAccident {
         let is_spinning = |limit: &LatencyLimit| spinning.iter().any(|r| r.limit == *limit);
         for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| is_spinning(l)) {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            finding = finding.on(path, format!("{} on CPUs {cpus}", limit.as_cpu_text()));
+            finding = finding.on(path, say!("{} on CPUs {cpus}", limit.as_cpu_text()));
         }
         let cpus = qos.per_cpu.cpus_where(is_spinning);
         if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {

@@ -118,8 +118,8 @@ impl PowerLimit {
         let title = say!("The package of CPUs {cpus} is limited to {} of its {}", show_uw(limit.pl1_uw), show_uw(tdp));
         let locked = if limit.is_locked { word!(", locked until reset") } else { "" };
         let finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
-            .on("MSR 0x610", format!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
-            .on("MSR 0x614", format!("design power {}", show_uw(tdp)))
+            .on("MSR 0x610", say!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
+            .on("MSR 0x614", say!("design power {}", show_uw(tdp)))
             .remedy(
                 word!("Find who set it: a power cap in the BMC or a BIOS profile, and lift it there. The files to change it from \
                     Linux are not there (module intel_rapl_msr)."),

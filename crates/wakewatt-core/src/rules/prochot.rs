@@ -53,7 +53,7 @@ impl Rule for Prochot {
         };
         let cost = Cost::unknown(word!("while it is active the clock is held far down, often at its minimum"));
         Finding::new(self, weight, Confidence::High, say!("PROCHOT {when} (seen on CPU {cpus})"), cost)
-            .on(address, format!("set on CPU {cpus}"))
+            .on(address, say!("set on CPU {cpus}"))
             .remedy(
                 word!(
                     "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \

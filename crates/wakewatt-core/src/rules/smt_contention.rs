@@ -53,7 +53,7 @@ impl Rule for SmtContention {
             cost,
         )
         .on("/sys/devices/system/cpu/smt/active", "1")
-        .on("/proc/stat", format!("busy {}", percent(busy)))
+        .on("/proc/stat", say!("busy {}", percent(busy)))
         .remedy(
             word!("Keep the sibling of a latency-critical CPU free. SMT off (cpu.smt=off) is no remedy for CPUs this busy \
                     before it was compared under the real load; wakewatt tune plan --set cpu.smt=off shows what it \

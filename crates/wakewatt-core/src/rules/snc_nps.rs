@@ -43,8 +43,8 @@ impl Rule for SncNps {
             say!("{nodes} memory nodes on {} packages: the sockets are divided ({})", packages.len(), division.name),
             cost,
         )
-        .on("/sys/devices/system/node/node*/cpulist", format!("{nodes} nodes with CPUs"))
-        .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", format!("{} packages", packages.len()))
+        .on("/sys/devices/system/node/node*/cpulist", say!("{nodes} nodes with CPUs"))
+        .on("/sys/devices/system/cpu/cpu*/topology/physical_package_id", say!("{} packages", packages.len()))
         .remedy(
             say!(
                 "Bind work to nodes (numactl --cpunodebind=N --membind=N), or undo the division in the BIOS ({}) if the work \

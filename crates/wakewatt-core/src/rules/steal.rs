@@ -49,7 +49,7 @@ impl Rule for Steal {
             say!("{} of CPU time, by the kernel's own counter; latency in bursts", percent(of_wanted)),
         );
         Finding::new(self, weight, Confidence::High, title, cost)
-            .on("/proc/stat", format!("steal {} of all time", percent(ratio)))
+            .on("/proc/stat", say!("steal {} of all time", percent(ratio)))
             .remedy(
                 say!(
                     "Only the host can help: fewer guests per CPU, dedicated CPUs, or another instance type. {}",

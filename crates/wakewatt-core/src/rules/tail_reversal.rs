@@ -56,7 +56,7 @@ impl Rule for TailReversal {
         };
         let cost = Cost::stated_ns(longer, text);
         Finding::new(self, Weight::Risk, measured::confidence(run, tail), title, cost)
-            .on(format!("experiment, seed {}", run.seed), format!("{} rounds", tail.n_pairs))
+            .on(say!("experiment, seed {}", run.seed), say!("{} rounds", tail.n_pairs))
             .remedy(
                 word!(
                     "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \

@@ -132,7 +132,7 @@ impl Rule for TickNeverStops {
         ));
         let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost).on(
             "/sys/devices/system/cpu/cpu*/cpuidle/state*/{usage,time}",
-            format!("{low:.0} to {high:.0} entries per idle second on {} CPUs", rates.len()),
+            say!("{low:.0} to {high:.0} entries per idle second on {} CPUs", rates.len()),
         );
         if is_asked {
             finding = finding.on("/proc/cmdline", "nohz=off");

@@ -27,7 +27,7 @@ impl Rule for TurboOff {
             }
             Some(false) => ("/sys/devices/system/cpu/cpufreq/boost", "0".to_string()),
             _ if !off_in.is_empty() => {
-                ("/sys/devices/system/cpu/cpufreq/policy*/boost", format!("0 on policies {off_in}"))
+                ("/sys/devices/system/cpu/cpufreq/policy*/boost", say!("0 on policies {off_in}"))
             }
             Some(true) => return Answer::no(word!("turbo is allowed")),
             None if !freq.policies.is_boost_on.is_unknown() => return Answer::no(word!("boost is on in every policy")),

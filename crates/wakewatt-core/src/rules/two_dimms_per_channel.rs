@@ -40,8 +40,8 @@ impl Rule for TwoDimmsPerChannel {
         ));
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost);
         for c in shared {
-            let name = format!("{} channel {}", c.socket.as_deref().unwrap_or("board"), c.channel);
-            finding = finding.on(format!("{TABLE} type 17, {name}"), format!("{} modules", c.n_populated));
+            let name = say!("{} channel {}", c.socket.as_deref().unwrap_or(word!("board")), c.channel);
+            finding = finding.on(format!("{TABLE} type 17, {name}"), say!("{} modules", c.n_populated));
         }
         finding
             .remedy(

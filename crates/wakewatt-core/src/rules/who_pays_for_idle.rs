@@ -67,7 +67,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     let stayed = || of_state().filter(|p| p.presence == Presence::Throughout);
     let payers: Vec<String> = stayed()
         .take(3)
-        .map(|p| format!("{} ({}) {} over {} wake-ups", p.name, p.tgid, show_ns(p.total_ns), p.n))
+        .map(|p| say!("{} ({}) {} over {} wake-ups", p.name, p.tgid, show_ns(p.total_ns), p.n))
         .collect();
     // The kernel's table holds the most active only, so it may name nobody.
     let passing = of_state().filter(|p| p.presence == Presence::Passing).map(|p| (p.n, p.total_ns));
@@ -100,20 +100,22 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     );
     let latency_ns = each_ns.or(p50.map(|q| q.value_ns)).unwrap_or(0) as f64;
     let mut finding = Finding::new(rule, Weight::Risk, Confidence::High, title, Cost::measured_ns(latency_ns, text))
-        .on("trace: sched_waking to sched_switch, by idle state", format!("{state}, woken by {}", worst.class.words()));
+        .on(
+            word!("trace: sched_waking to sched_switch, by idle state"),
+            say!("{state}, woken by {}", worst.class.words()),
+        );
     for payer in payers {
-        finding = finding.on("trace: processes woken out of idle", payer);
+        finding = finding.on(word!("trace: processes woken out of idle"), payer);
     }
     for (payers, rows) in groups.iter() {
         for row in rows {
-            let text = format!("{} {} over {} wake-ups", row.name, a_second(row.total_ns, traced), row.n);
-            finding =
-                finding.on(format!("trace: {}s woken out of {state} in {window}, measured", payers.by.word()), text);
+            let text = say!("{} {} over {} wake-ups", row.name, a_second(row.total_ns, traced), row.n);
+            finding = finding.on(say!("trace: {}s woken out of {state} in {window}, measured", payers.by.word()), text);
         }
     }
     if n_passing > 0 {
-        let text = format!("passing jobs {} over {n_passing} wake-ups", show_ns(passing_ns));
-        finding = finding.on("trace: processes that came or went meanwhile", text);
+        let text = say!("passing jobs {} over {n_passing} wake-ups", show_ns(passing_ns));
+        finding = finding.on(word!("trace: processes that came or went meanwhile"), text);
     }
     let mut by_cpu: Vec<&WakeRow> =
         traced.by_cpu.iter().filter(|r| r.state == worst.state && r.class == worst.class && r.latency.n > 0).collect();
@@ -121,7 +123,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     for row in by_cpu.iter().take(3) {
         let share = row.total_ns.unwrap_or(0) as f64 / worst.total_ns.unwrap_or(0).max(1) as f64;
         let cpu = row.cpu.map_or("?".into(), |c| c.to_string());
-        finding = finding.on(format!("trace: CPU {cpu}"), format!("{} of the time lost", percent(share)));
+        finding = finding.on(say!("trace: CPU {cpu}"), say!("{} of the time lost", percent(share)));
     }
     // The budget that keeps shallow sleep helps only if it excludes the state that was waited for.
     let idle = &evidence.facts.idle;
@@ -167,7 +169,7 @@ fn per_s(total_ns: u64, window_ns: u64) -> String {
 }
 
 fn a_second(total_ns: u64, traced: &Traced) -> String {
-    format!("{} a second", per_s(total_ns, traced.window.length_ns()))
+    say!("{} a second", per_s(total_ns, traced.window.length_ns()))
 }
 
 #[cfg(test)]

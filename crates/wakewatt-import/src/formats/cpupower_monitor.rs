@@ -51,7 +51,7 @@ fn read(reading: &mut Reading<'_>) {
             reading.take(at);
         } else if text.contains("is offline") {
             reading.unused(at);
-        } else if text.contains("||") || text.contains('|') {
+        } else if text.contains('|') {
             let cells = groups(text);
             let is_fit = cells.len() == names.len() && cells.iter().zip(&names).all(|(c, n)| c.len() <= n.len());
             if !is_fit || names.is_empty() {

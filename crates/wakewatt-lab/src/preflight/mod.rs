@@ -227,15 +227,8 @@ fn guest(facts: &Snapshot) -> Looked {
 }
 
 fn share(matter: Matter, ratio: Option<f64>, limit: f64) -> Looked {
-    let Some(ratio) = ratio else {
-        return unknown(
-            matter,
-            match matter {
-                Matter::Steal => "this guest was told of none since it booted, which most guests are not",
-                _ => "the kernel does not count it here",
-            },
-        );
-    };
+    let why = if matter == Matter::Steal { "this guest was told of none since boot" } else { "not counted here" };
+    let Some(ratio) = ratio else { return unknown(matter, why) };
     let percent = format!("{:.1} % of the CPUs' time meanwhile", ratio.max(0.0) * 100.0);
     match (ratio <= limit, matter) {
         (true, _) => good(matter, percent),

@@ -147,6 +147,10 @@ impl Engine {
     /// Where the scheduler calls the governor.
     #[inline]
     pub(super) fn hook(&mut self, cpu: usize) {
+        // By the plan, which is at hand: a domain's own line of cache is not fetched for nothing.
+        if !self.clock_plan(cpu as u32).is_hooked {
+            return;
+        }
         let share = self.cpus[cpu].share as usize;
         match self.shares[share].chooser {
             Chooser::Ondemand(_) | Chooser::Conservative(_) if self.now >= self.shares[share].next_sample_ns => {
@@ -233,10 +237,10 @@ impl Engine {
     /// The average of a CPU's use up to now: it ran until now, or it did not.
     pub(super) fn pass_pelt(&mut self, cpu: usize, was_running: bool) {
         let c = &mut self.cpus[cpu];
-        if !matches!(self.shares.get(c.share as usize).map(|s| &s.chooser), Some(Chooser::Schedutil(_))) {
+        let clock = &self.plan.machines[c.machine as usize].policy.clock;
+        if clock.governor != ClockGovernor::Schedutil {
             return;
         }
-        let clock = &self.plan.machines[c.machine as usize].policy.clock;
         let top = clock.khz.first().copied().unwrap_or(1);
         let scale = if clock.file.invariant { f64::from(clock.khz[c.clock as usize]) / f64::from(top) } else { 1.0 };
         let ns = self.now - c.pelt_at_ns;

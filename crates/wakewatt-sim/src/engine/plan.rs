@@ -101,6 +101,8 @@ pub(super) struct IdlePlan {
 
 pub(super) struct ClockPlan {
     pub(super) governor: ClockGovernor,
+    /// It is asked where the scheduler would ask it.
+    pub(super) is_hooked: bool,
     pub(super) release: Release,
     pub(super) table: frequency::Table,
     /// Falling, as in the file.
@@ -360,6 +362,12 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
     };
     ClockPlan {
         governor: c.governor,
+        is_hooked: match c.governor {
+            ClockGovernor::Performance | ClockGovernor::Powersave | ClockGovernor::Userspace => false,
+            ClockGovernor::Cpuspeed | ClockGovernor::OndemandOld | ClockGovernor::ConservativeOld => false,
+            ClockGovernor::Ondemand | ClockGovernor::Conservative | ClockGovernor::Schedutil => true,
+            ClockGovernor::IntelPstate | ClockGovernor::Hwp => true,
+        },
         release,
         table: frequency::Table::new(khz.clone(), low, high)
             .or_else(|| frequency::Table::new(vec![top], top, top))

@@ -217,5 +217,5 @@ fn trial(source: &dyn Source, entries: &[&Entry], arguments: &[Argument]) -> Res
         "the next boot, and only that one, takes the trial entry",
     );
     let edits = FileEdit::text(&path, before, Some(copy)).into_iter().collect();
-    Ok(TryOnce::Offered { edits, commands: vec![choose], to_keep: TryOnce::TO_KEEP.into() })
+    Ok(TryOnce::Offered { edits, commands: vec![choose], to_keep: TryOnce::to_keep() })
 }

@@ -45,7 +45,7 @@ fn attempt(source: &dyn Source, arguments: &[Argument]) -> Result<TryOnce, Strin
     Ok(TryOnce::Offered {
         edits: FileEdit::text(CUSTOM, before, Some(entry)).into_iter().collect(),
         commands: vec![choose],
-        to_keep: TryOnce::TO_KEEP.into(),
+        to_keep: TryOnce::to_keep(),
     })
 }
 

@@ -46,6 +46,7 @@ const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 const POLICY0: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 
 use Evidence::{Absent, CommandLineOnly, Holds, HoldsNot, HoldsValue};
+use wakewatt_words::{say, told};
 
 /// The table, in reading order: idle states, governors, frequency, SMT, devices.
 #[rustfmt::skip]
@@ -143,24 +144,22 @@ pub(crate) fn traps(arguments: &[super::Argument]) -> Vec<String> {
     let value = |key: &str| arguments.iter().rfind(|a| a.has_name(key)).map(|a| a.value().unwrap_or_default());
     let mut said = Vec::new();
     match (value("intel_idle.max_cstate"), value("processor.max_cstate")) {
-        (Some("0"), None) => said.push(
+        (Some("0"), None) => said.push(say!(
             "intel_idle.max_cstate=0 switches intel_idle off and acpi_idle takes over with its deep states; add \
              processor.max_cstate=1 to keep them away"
-                .into(),
-        ),
-        (None, Some(_)) => said.push(
+        )),
+        (None, Some(_)) => said.push(say!(
             "processor.max_cstate does not limit intel_idle; on Intel add intel_idle.max_cstate with the same intent"
-                .into(),
-        ),
+        )),
         _ => {}
     }
     for argument in arguments {
         let is_said_above = ["intel_idle.max_cstate", "processor.max_cstate"].iter().any(|k| argument.has_name(k));
         match known(argument.key()) {
             Some(parameter) if !is_said_above && !parameter.trap.is_empty() => {
-                said.push(format!("{argument}: {}", parameter.trap));
+                said.push(format!("{argument}: {}", told(parameter.trap)));
             }
-            None => said.push(format!("{argument}: not a parameter wakewatt knows; only /proc/cmdline can be checked")),
+            None => said.push(say!("{argument}: not a parameter wakewatt knows; only /proc/cmdline can be checked")),
             _ => {}
         }
     }

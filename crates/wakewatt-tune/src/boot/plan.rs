@@ -8,6 +8,7 @@
 
 use super::Argument;
 use serde::{Deserialize, Serialize};
+use wakewatt_words::say;
 
 /// What to do so that the next boots have the wanted arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,14 +102,16 @@ impl TryOnce {
     pub(crate) fn lingering(old: &[Argument], new: &[Argument]) -> Option<TryOnce> {
         let left: Vec<&Argument> = old.iter().filter(|o| !new.iter().any(|n| n.has_name(o.key()))).collect();
         (!left.is_empty()).then(|| TryOnce::Refused {
-            why: format!(
-                "the entries have {} from an earlier plan, and a copy would keep it; take that away first",
-                super::argument::join(left)
+            why: say!(
+                "the entries have {words} from an earlier plan, and a copy would keep it; take that away first",
+                words = super::argument::join(left)
             ),
         })
     }
-    pub(crate) const TO_KEEP: &'static str =
-        "when `check` holds after the trial boot: undo these steps and carry out the plan itself";
+    /// How a trial that went well is kept.
+    pub(crate) fn to_keep() -> String {
+        say!("when `check` holds after the trial boot: undo these steps and carry out the plan itself")
+    }
 }
 
 /// No plan. Each says what, where and what to try.

@@ -6,8 +6,8 @@
 use crate::cli::explain::ExplainArgs;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Colour};
-use crate::view::Style;
 use crate::view::wrap::wrap;
+use crate::view::{Style, origin};
 use anyhow::Result;
 use std::fmt::Write as _;
 use wakewatt_core::evidence::Evidence;
@@ -123,7 +123,7 @@ fn text(explanation: &Explanation, style: Style) -> String {
     for paragraph in explanation.text.lines() {
         let _ = writeln!(out, "{}", wrap("  ", "  ", paragraph, width));
     }
-    let _ = writeln!(out, "\n{}", style.bold(&say!("On {host}", host = visible::line(&explanation.origin))));
+    let _ = writeln!(out, "\n{}", style.bold(&say!("On {host}", host = visible::line(&origin(&explanation.origin)))));
     for Here { what, says } in &explanation.here {
         let _ = writeln!(out, "{}", wrap(&format!("  {}: ", visible::line(what)), "    ", says, width));
     }

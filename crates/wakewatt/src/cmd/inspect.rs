@@ -12,7 +12,7 @@ use anyhow::Result;
 use wakewatt_core::facts::{Snapshot, TOPICS, Topic};
 use wakewatt_core::package_states;
 use wakewatt_core::sheet::Sheet;
-use wakewatt_words::{Language, within};
+use wakewatt_words::{Language, within, word};
 
 /// Read along for core and package states: what wakes nothing, and what a recording may be asked besides.
 const ALONG: &[&str] = &["topology", "qos", "boot"];
@@ -39,7 +39,7 @@ pub fn run(args: &InspectArgs, colour: Colour) -> Result<Code> {
 /// Core and package states, behind the idle states.
 fn together(snapshot: &Snapshot) -> Vec<(Topic, Sheet)> {
     let sheet = package_states::read(snapshot).sheet();
-    vec![(Topic { id: "idle", title: "Core and package states together", help: "" }, sheet)]
+    vec![(Topic { id: "idle", title: word!("Core and package states together"), help: "" }, sheet)]
 }
 
 /// The document: only the topics that were read.

@@ -42,6 +42,16 @@ impl Style {
     }
 }
 
+/// Where facts are from, for people; documents have the words of `Source::origin`.
+pub fn origin(origin: &str) -> String {
+    match (origin.strip_prefix("recorded host "), origin.strip_prefix("tree ")) {
+        (Some(name), _) => say!("recorded host {name}"),
+        (_, Some(name)) => say!("tree {name}"),
+        _ if origin == "this machine" => say!("this machine"),
+        _ => origin.to_string(),
+    }
+}
+
 /// All sheets of a snapshot; a sheet of `more` stands behind that of its topic.
 pub fn facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
     wakewatt_words::spoken(|| all_facts(snapshot, more, style, is_listing_gaps))
@@ -49,7 +59,7 @@ pub fn facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_list
 
 fn all_facts(snapshot: &Snapshot, more: &[(Topic, Sheet)], style: Style, is_listing_gaps: bool) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", style.bold(&say!("Facts of {}", snapshot.origin)));
+    let _ = writeln!(out, "{}", style.bold(&say!("Facts of {}", origin(&snapshot.origin))));
     let online = snapshot.cpus.online.get().map_or(word!("unknown").to_string(), CpuSet::to_string);
     out += &say!("CPUs online: {online}");
     if !snapshot.cpus.offline.is_empty() {

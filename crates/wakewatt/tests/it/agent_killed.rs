@@ -246,7 +246,7 @@ fn killed_again_and_again_nothing_is_counted_twice() {
     let mut told = format!(
         "seconds,{for_s}\nagents killed,{}\nstores killed,{}\nscrapes every,{every_s} s\n",
         gaps.len(),
-        n_kills as usize - gaps.len()
+        n_kills - gaps.len() as u64
     );
     for (which, metric) in COUNTERS.into_iter().enumerate() {
         let series = samples(all.store_at, metric, for_s);

@@ -91,6 +91,10 @@ fn odd(out: &mut String, node: &Node, is_all: bool, style: Style) {
 fn rows(out: &mut String, fleet: &Fleet, nodes: &[&Node], is_all: bool, width: usize) {
     let has = |m: &Measure| fleet.measures.iter().any(|s| s.measure == *m && s.label != Label::Unavailable);
     let measures: Vec<Measure> = Measure::ALL.into_iter().filter(has).collect();
+    // Where only firmware is known, a column of "cannot tell" says nothing.
+    if measures.is_empty() && fleet.firmware.is_some() {
+        return;
+    }
     let is_changed = nodes.iter().any(|n| n.change.is_some());
     let mut heads = vec!["node".to_string(), "is".into()];
     heads.extend(measures.iter().map(|m| format!("{m} (of peers)")));

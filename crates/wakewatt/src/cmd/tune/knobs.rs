@@ -3,8 +3,8 @@
 use crate::cli::tune::KnobsArgs;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Colour};
-use crate::view::Style;
 use crate::view::wrap::wrap;
+use crate::view::{Style, origin};
 use anyhow::Result;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -108,7 +108,7 @@ fn here(knob: &dyn Knob, host: &Host<'_>, wanted: &[String]) -> KnobHere {
 fn text(knobs: &Knobs, chosen: &[&dyn Knob], style: Style, is_long: bool) -> String {
     let mut out = String::new();
     let width = output::width();
-    let head = say!("Settings of {host} (wakewatt tune plan --set NAME[@PLACE]=VALUE)", host = knobs.origin);
+    let head = say!("Settings of {host} (wakewatt tune plan --set NAME[@PLACE]=VALUE)", host = origin(&knobs.origin));
     let _ = writeln!(out, "{head}");
     let mut absent = Vec::new();
     for (here, knob) in knobs.knobs.iter().zip(chosen) {
@@ -166,8 +166,8 @@ fn summary(knob: &dyn Knob, sites: &[Site]) -> Vec<(String, String, String, Stri
         };
         match (sites.first().and_then(|s| s.kind.as_deref()), cpus.is_empty()) {
             (Some(kind), true) => format!("{kind}: {names}"),
-            (Some(kind), false) => format!("{kind}: {names}; CPUs {cpus}"),
-            (None, false) => format!("CPUs {cpus}"),
+            (Some(kind), false) => say!("{kind}: {names}; CPUs {cpus}"),
+            (None, false) => say!("CPUs {cpus}"),
             (None, true) => names,
         }
     };

@@ -6,9 +6,9 @@ use crate::cli::tune::PlanArgs;
 use crate::exit::Code;
 use crate::output::{self, Colour};
 use crate::trusted::Use;
-use crate::view::Style;
 use crate::view::width::{padded, places};
 use crate::view::wrap::wrap;
+use crate::view::{Style, origin};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
-    let (purpose, host) = (&plan.purpose, &plan.origin);
+    let (purpose, host) = (&plan.purpose, origin(&plan.origin));
     say(&format!("{} ", style.bold(word!("Plan"))), "     ", &say!("{purpose}, for {host}"));
     for line in &plan.budget {
         let head = word!("budget ");
@@ -165,7 +165,7 @@ fn grouped(changes: &[Change]) -> Vec<String> {
     let line = |key: &(String, String, bool)| {
         let (cpus, places) = &groups[key];
         let at = match (cpus.is_empty(), places.len()) {
-            (false, _) => format!("CPUs {cpus}"),
+            (false, _) => say!("CPUs {cpus}"),
             (true, 1..=3) => places.join(", "),
             (true, n) => say!("{places} and {n_more} more", places = places[..2].join(", "), n_more = n - 2),
         };
