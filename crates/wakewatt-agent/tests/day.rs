@@ -58,7 +58,7 @@ fn moved(root: &Path, i: u64) {
     let at = format!("{CPU}/cpu{}/cpuidle/state{}", i % 16, i % 3);
     put(root, &format!("{at}/usage"), &format!("{}\n", 1_000 * i));
     put(root, &format!("{at}/time"), &format!("{}\n", 9_000_000 * i));
-    let governor = if i / 360 % 2 == 0 { "menu\n" } else { "teo\n" };
+    let governor = if (i / 360).is_multiple_of(2) { "menu\n" } else { "teo\n" };
     put(root, &format!("{CPU}/cpuidle/current_governor"), governor);
 }
 

@@ -41,7 +41,7 @@ hold = "0s"
 
 /// Plan with keys of its own at the top and beside the change.
 fn plan(more: &str, reboot: &str) -> Plan {
-    parse(&PLAN.replace("MORE", more).replace("REBOOT", reboot)).unwrap()
+    parse(&PLAN.replace("MORE", more).replace("REBOOT", reboot)).expect("a plan")
 }
 
 /// A book in memory, whose writer is killed at a write.
@@ -123,9 +123,9 @@ struct Fleet {
 }
 
 fn fleet(vendors: &[Vendor]) -> Fleet {
-    let bmcs: Vec<Emulator> = vendors.iter().map(|vendor| Emulator::start(*vendor).unwrap()).collect();
+    let bmcs: Vec<Emulator> = vendors.iter().map(|vendor| Emulator::start(*vendor).expect("an emulator")).collect();
     let text: String = bmcs.iter().enumerate().map(|(at, bmc)| format!("n{at} bmc={}\n", bmc.url())).collect();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a folder");
     let carrier = carrier(&text, dir.path());
     Fleet { bmcs: bmcs.into_iter().map(Some).collect(), carrier, _dir: dir }
 }
@@ -133,10 +133,10 @@ fn fleet(vendors: &[Vendor]) -> Fleet {
 fn carrier(text: &str, journals: &Path) -> Bmcs {
     let account = BmcAccount {
         user: Some(USER.into()),
-        password: Some(Secret::first_line(PASSWORD).unwrap()),
+        password: Some(Secret::first_line(PASSWORD).expect("a password")),
         ..BmcAccount::default()
     };
-    Bmcs::new(list::parse(text).unwrap(), account, journals.join("bios"))
+    Bmcs::new(list::parse(text).expect("a list"), account, journals.join("bios"))
 }
 
 impl Fleet {

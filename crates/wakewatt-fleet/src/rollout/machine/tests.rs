@@ -225,6 +225,8 @@ fn holds(world: &World, r: &Rollout) {
             Is::Waiting | Is::Undone | Is::Refused | Is::Unchanged => {
                 assert!(!has(at), "{}: is called {:?} and has {:?}", node.name, node.is, truth.has);
             }
+            // Settings of a running system wait for no boot.
+            Is::UndoWaits => panic!("{}: waits for a boot", node.name),
             Is::Confirmed => assert!(truth.has.as_ref().is_some_and(|h| h.1), "{} keeps nothing", node.name),
             Is::Applying | Is::Applied | Is::Confirming | Is::Undoing | Is::Lost => {
                 assert!(!matches!(r.end, Some(End::Done | End::AllUndone)), "{:?} at the end: {r:?}", node.is);
