@@ -136,11 +136,12 @@ mod tests {
         assert_eq!(within(Language::Chinese, || word!("nor that")), "nor that");
     }
 
+    /// The message is that of the report's heading.
     #[test]
     fn a_message_with_one_is_in_both_languages() {
-        let (n, cpus) = (2, "0-1");
-        let say = || say!("{n} CPU{} ({cpus})", if n == 1 { "" } else { "s" });
-        assert_eq!(say(), "2 CPUs (0-1)");
-        assert_eq!(within(Language::Chinese, say), "2 个 CPU（0-1）");
+        let (n, cpu) = (2, "EPYC");
+        let say = || say!("{cpu}, {n} CPU{}", if n == 1 { "" } else { "s" });
+        assert_eq!(say(), "EPYC, 2 CPUs");
+        assert_eq!(within(Language::Chinese, say), "EPYC，2 个 CPU");
     }
 }

@@ -13,7 +13,7 @@ use wakewatt_core::arrange::Arrange as _;
 /// Nodes that are named in a sentence.
 const MOST_NAMED: usize = 8;
 
-/// None where no setting of firmware is known of anybody.
+/// None where no setting of firmware is known of two nodes of a class.
 pub(super) fn of(table: &Table, class_of: &[usize]) -> Option<Firmware> {
     let mut by: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     let mut known: BTreeSet<&str> = BTreeSet::new();
@@ -23,10 +23,12 @@ pub(super) fn of(table: &Table, class_of: &[usize]) -> Option<Firmware> {
         *n_of_class.entry(*class).or_default() += 1;
         for (what, value) in node.settings.iter().filter(|(what, _)| is_of_firmware(what)) {
             by.entry((*class, what)).or_default().entry(value).or_default().push(&node.name);
-            known.insert(&node.name);
         }
         attributes.extend(node.attributes.iter().map(|(what, name)| (what.as_str(), name.as_str())));
     }
+    // What is known of one node of a class only is beside nobody's.
+    by.retain(|_, values| values.values().map(Vec::len).sum::<usize>() > 1);
+    known.extend(by.values().flat_map(BTreeMap::values).flatten());
     if by.is_empty() {
         return None;
     }

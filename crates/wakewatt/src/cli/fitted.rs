@@ -179,8 +179,13 @@ fn wrapped(text: &str, width: usize) -> String {
             let indent = line.len() - line.trim_start_matches(' ').len();
             out += &match second(line) {
                 Some((at, column)) if narrow.contains(&column) => {
-                    let below = " ".repeat(BELOW);
-                    format!("{}\n{}", line[..at].trim_end(), broken(&below, BELOW, &line[at..], width))
+                    let (first, below) = (line[..at].trim_end(), " ".repeat(BELOW));
+                    // A command may be too wide by itself.
+                    let first = match columns(first) <= width {
+                        true => first.to_string(),
+                        false => broken(&line[..indent], indent, &first[indent..], width),
+                    };
+                    format!("{first}\n{}", broken(&below, BELOW, &line[at..], width))
                 }
                 _ if columns(line) <= width => line.to_string(),
                 Some((at, column)) => broken(&line[..at], column, &line[at..], width),
@@ -236,8 +241,8 @@ mod tests {
     fn a_second_column_stays_one_where_there_is_room() {
         let text = "  --quick        在 60 s 内结束，而不是 5 min\n  --max-latency  延迟预算：只用能在此时间内退出的空闲状态\n";
         assert_eq!(wrapped(text, 80), text);
-        let narrow = wrapped(text, 60);
-        assert!(narrow.ends_with("\n                 空闲状态\n"), "{narrow}");
+        let narrow = wrapped(text, 54);
+        assert!(narrow.ends_with("\n                 状态\n"), "{narrow}");
         assert!(wrapped(text, 40).contains("--quick\n          在 60 s"), "{}", wrapped(text, 40));
     }
 

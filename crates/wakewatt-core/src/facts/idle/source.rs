@@ -13,6 +13,7 @@
 use super::{Idle, IdleState, TableRow};
 use crate::source::{ErrorKind, Source};
 use serde::Serialize;
+use wakewatt_words::{say, word};
 
 /// Who wrote the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,15 +63,15 @@ impl TableSource {
     /// For people: `firmware (_CST) through acpi_idle; residencies are 2 times the latency`.
     pub fn words(&self) -> String {
         let who = match self.author {
-            Author::Native => "the driver's own table",
-            Author::FirmwareInIntelIdle => "firmware (_CST) through intel_idle",
-            Author::Firmware => "firmware (_CST) through acpi_idle",
-            Author::DeviceTree => "device tree",
-            Author::Guest => "the guest driver, a placeholder",
-            Author::BootParameter => "the driver's own table with what intel_idle.table= gave at boot",
+            Author::Native => word!("the driver's own table"),
+            Author::FirmwareInIntelIdle => word!("firmware (_CST) through intel_idle"),
+            Author::Firmware => word!("firmware (_CST) through acpi_idle"),
+            Author::DeviceTree => word!("device tree"),
+            Author::Guest => word!("the guest driver, a placeholder"),
+            Author::BootParameter => word!("the driver's own table with what intel_idle.table= gave at boot"),
         };
         match self.residency_factor {
-            Some(n) => format!("{who}; target residencies are computed: {n} times the latency"),
+            Some(n) => say!("{who}; target residencies are computed: {n} times the latency"),
             None => who.into(),
         }
     }

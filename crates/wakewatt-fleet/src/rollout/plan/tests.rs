@@ -14,16 +14,26 @@ fn the_example_is_a_plan_and_says_what_its_comments_say() {
     assert_eq!((&plan.stages[0].gates[..], &plan.stages[2].gates[..]), (&[0, 1][..], &[0][..]));
     assert_eq!(plan.on_failure, OnFailure::UndoAll);
     assert_eq!(plan.unfit(40), None);
-    // Every key that a comment shows is one.
-    let mut uncommented = String::new();
-    for line in EXAMPLE.lines() {
-        let bare = line.strip_prefix("# ").unwrap_or(line);
-        let is_key =
-            bare.split_once(" = ").is_some_and(|(k, _)| k.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
-        uncommented += if is_key || bare.starts_with("[[") { bare } else { line };
-        uncommented.push('\n');
-    }
-    let plan = parse(&uncommented).unwrap();
+    // Every key that a comment shows is one; what firmware is set to stands alone.
+    const FIRMWARE: [&str; 3] = ["bios", "reboot", "boot_within"];
+    const LINUX: [&str; 3] = ["set", "profile", "max_latency"];
+    let uncommented = |is_wanted: &dyn Fn(&str) -> bool, left_out: &[&str]| {
+        let mut all = String::new();
+        for line in EXAMPLE.lines() {
+            let bare = line.strip_prefix("# ").unwrap_or(line);
+            let key = bare.split_once(" = ").map_or("", |(key, _)| key);
+            if left_out.contains(&key) {
+                continue;
+            }
+            let is_key = !key.is_empty() && key.bytes().all(|b| b == b'_' || b.is_ascii_lowercase());
+            all += if (is_key || bare.starts_with("[[")) && is_wanted(key) { bare } else { line };
+            all.push('\n');
+        }
+        all
+    };
+    let plan = parse(&uncommented(&|key| FIRMWARE.contains(&key), &LINUX)).unwrap();
+    assert_eq!(plan.change.bios, ["bios.c-states=off"]);
+    let plan = parse(&uncommented(&|_| true, &FIRMWARE)).unwrap();
     assert_eq!((plan.gates.len(), plan.max_left_out, plan.targets.is_all), (4, 0, true));
 }
 
