@@ -46,7 +46,8 @@ impl Program {
             true => (format!("sudo -n true 2>/dev/null || exit {NO_SUDO}; "), "sudo -n -- "),
             false => (String::new(), ""),
         };
-        for_sh(&format!("{prepare}{}exec {}{program} {arguments}", sudo.0, sudo.1))
+        // What it says goes into documents: not in the language that ssh may pass on.
+        for_sh(&format!("LC_ALL=C; export LC_ALL; {prepare}{}exec {}{program} {arguments}", sudo.0, sudo.1))
     }
 }
 

@@ -78,7 +78,7 @@ fn part(english: &str) -> String {
     if let Some(gap) = english.strip_prefix("every ") {
         return say!("every {gap}");
     }
-    told(english).to_string()
+    if PARTS.contains(&english) { told(english) } else { english }.to_string()
 }
 
 #[cfg(test)]
@@ -91,6 +91,7 @@ mod tests {
         let title = "cross-CPU wake-up, median";
         assert_eq!(shown(title), title);
         assert_eq!(within(Language::Chinese, || shown("my arm")), "my arm");
+        assert_eq!(within(Language::Chinese, || shown("off")), "off");
     }
 
     #[test]

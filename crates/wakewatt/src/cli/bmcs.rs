@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Default, Args)]
 pub struct BmcsArgs {
     /// Reach what the nodes' firmware holds (a plan with bios = [...], or NODE.bios.json) through their BMCs: a file with a node a line and
-    /// its BMC's address (web-01 bmc=https://web-01-bmc.example group=web); user=, password-file= and system= may follow
+    /// its BMC's address (`web-01 bmc=https://web-01-bmc.example group=web`); user=, password-file= and system= may follow
     #[arg(long, value_name = "LIST", conflicts_with_all = ["ssh", "kubernetes"])]
     pub bmc: Option<String>,
     /// The BMCs' user; the password comes from --bmc-password-file or WAKEWATT_REDFISH_PASSWORD

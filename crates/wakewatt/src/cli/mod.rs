@@ -63,7 +63,11 @@ pub struct Cli {
 }
 
 fn language(text: &str) -> Result<Language, String> {
-    Language::named(text).ok_or_else(|| "only en and zh".into())
+    match text {
+        "en" => Ok(Language::English),
+        "zh" => Ok(Language::Chinese),
+        _ => Err("only en and zh".into()),
+    }
 }
 
 impl Cli {

@@ -9,8 +9,9 @@ use clap::builder::StyledStr;
 use std::ffi::OsString;
 use wakewatt_words::{Language, told};
 
-/// The environment of a locale, most important first (POSIX, Base Definitions 8.2).
+/// What a locale's environment names, most important first (POSIX, Base Definitions 8.2): the language, the characters.
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
+const CHARACTERS: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 
 /// What the arguments and the environment ask for.
 pub fn wanted(args: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Language {
@@ -25,10 +26,9 @@ pub fn wanted(args: &[OsString], variable: impl Fn(&str) -> Option<String>) -> L
             return Language::named(&named).unwrap_or_default();
         }
     }
-    let Some(locale) = LOCALE.iter().find_map(|name| variable(name).filter(|value| !value.is_empty())) else {
-        return Language::English;
-    };
-    let is_utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
+    let first = |names: [&str; 3]| names.iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    let (Some(locale), Some(characters)) = (first(LOCALE), first(CHARACTERS)) else { return Language::English };
+    let is_utf8 = characters.to_ascii_lowercase().replace('-', "").contains("utf8");
     let is_console = variable("TERM").is_some_and(|term| term == "linux" || term == "dumb");
     if is_utf8 && !is_console { Language::named(&locale).unwrap_or_default() } else { Language::English }
 }
@@ -116,7 +116,11 @@ mod tests {
         assert_eq!(asked("wakewatt", &[("LANG", "zh_CN.GB18030")]), Language::English);
         assert_eq!(asked("wakewatt", &[("LANG", "zh_CN.UTF-8"), ("TERM", "linux")]), Language::English);
         assert_eq!(asked("wakewatt", &[("LANG", "zh_CN.UTF-8"), ("LC_ALL", "C.UTF-8")]), Language::English);
-        assert_eq!(asked("wakewatt", &[("LC_ALL", ""), ("LANG", "zh_TW.utf8")]), Language::Chinese);
+        assert_eq!(asked("wakewatt", &[("LC_ALL", ""), ("LANG", "zh_CN.utf8")]), Language::Chinese);
+        let mixed = [("LC_CTYPE", "zh_CN.GB18030"), ("LANG", "zh_CN.UTF-8")];
+        assert_eq!(asked("wakewatt", &mixed), Language::English);
+        let mixed = [("LC_MESSAGES", "zh_CN"), ("LANG", "en_US.UTF-8")];
+        assert_eq!(asked("wakewatt", &mixed), Language::Chinese);
     }
 
     #[test]

@@ -66,9 +66,14 @@ fn of_run(run: &mut ExperimentRun) {
     run.pooled.iter_mut().for_each(|pooled| pooled.title = name(&pooled.title));
 }
 
+/// Looked up only if it is one of ours: a person's arm called "off" is no column head.
+fn known(english: &str) -> &str {
+    if NAMES.contains(&english) { told(english) } else { english }
+}
+
 /// One, where its parts are known; else as it is.
 fn name(english: &str) -> String {
-    let whole = told(english);
+    let whole = known(english);
     if whole != english {
         return whole.to_string();
     }
@@ -79,12 +84,12 @@ fn name(english: &str) -> String {
         return say!("{state} only");
     }
     if let Some((what, of_it)) = english.rsplit_once(", ")
-        && told(of_it) != of_it
+        && known(of_it) != of_it
     {
-        let (of_it, what) = (told(of_it), name(what));
+        let (of_it, what) = (known(of_it), name(what));
         return say!("{what}, {of_it}");
     }
-    match english.split_once(" at ").map(|(load, level)| (told(load), load, level)) {
+    match english.split_once(" at ").map(|(load, level)| (known(load), load, level)) {
         Some((load, english_load, level)) if load != english_load => say!("{load} at {level}"),
         _ => english.to_string(),
     }
@@ -105,5 +110,6 @@ mod tests {
         assert_eq!(chinese("graduated load at 10 %, median"), "分级负载（10 %）的中位数");
         assert_eq!((chinese("C1 only"), chinese("as found")), ("只用 C1".into(), "原状".into()));
         assert_eq!(chinese("my own arm, tuned"), "my own arm, tuned");
+        assert_eq!((chinese("off"), chinese("low, off")), ("off".into(), "low, off".into()));
     }
 }
