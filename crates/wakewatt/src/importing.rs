@@ -21,6 +21,8 @@ const FRONT: u64 = 256 << 10;
 const MAX_WHOLE: u64 = 64 << 20;
 /// All that is taken of archives and folders.
 const MAX_TAKEN: usize = 1 << 30;
+/// Remarks and hosts that are kept of them.
+const MAX_REMARKS: usize = 1000;
 /// Archives inside one another, and how many are opened.
 const MAX_DEPTH: usize = 3;
 const MAX_INNER: usize = 64;
@@ -124,9 +126,20 @@ fn is_host_file(path: &Path) -> bool {
 impl Gathered<'_> {
     /// A file of this host, if it is of one. What is of another host than was asked for is not read; nor anything more once there are
     /// two and none was asked for, because nothing will come of it but their names.
+    /// Of a text that may hold millions of files, so many remarks and hosts are told.
+    fn remark(&mut self, text: String) {
+        match self.remarks.len() {
+            n if n < MAX_REMARKS => self.remarks.push(text),
+            MAX_REMARKS => self.remarks.push("more was left out or could not be read".into()),
+            _ => {}
+        }
+    }
+
     fn is_read(&mut self, root: Option<&String>) -> bool {
         let Some(root) = root else { return true };
-        self.roots.insert(root.clone());
+        if self.roots.len() < MAX_REMARKS {
+            self.roots.insert(root.clone());
+        }
         self.host.map_or(self.roots.len() == 1, |host| root.contains(host))
     }
 
@@ -172,7 +185,7 @@ impl Gathered<'_> {
         match ended {
             Some(error) if front.is_empty() => Err(error).with_context(|| format!("{name}: cannot be read")),
             Some(error) => {
-                self.remarks.push(format!("{name}: {error}; what stood before it was read"));
+                self.remark(format!("{name}: {error}; what stood before it was read"));
                 Ok(())
             }
             None => Ok(()),
@@ -182,7 +195,7 @@ impl Gathered<'_> {
     /// All of an archive; `within` is the host that its own place says.
     fn archive(&mut self, content: &mut dyn Read, name: &str, within: Option<String>, depth: usize) {
         let mut n_over = 0;
-        let ended = tar::walk(content, &mut |entry, _, body| {
+        let ended = tar::walk(content, &mut |entry, size, body| {
             if is_inner(entry) {
                 let root = within.clone().or_else(|| host_of(entry)).or_else(|| Some(entry.to_string()));
                 self.inner(body, &format!("{name}:{entry}"), root, depth);
@@ -194,18 +207,19 @@ impl Gathered<'_> {
                 return Ok(());
             }
             let room = (MAX_TAKEN - self.n_bytes.min(MAX_TAKEN)) as u64;
-            if room == 0 {
+            // Half a file would be read as a whole one.
+            if size.min(want.max_bytes) > room {
                 n_over += 1;
                 return Ok(());
             }
             self.taken(format!("{name}:{entry}"), root, want, &mut body.take(room))
         });
         if let Err(error) = ended {
-            self.remarks.push(format!("{name}: {error}; what stood before it was read"));
+            self.remark(format!("{name}: {error}; what stood before it was read"));
         }
         if n_over > 0 {
             let most = MAX_TAKEN >> 20;
-            self.remarks.push(format!("{name}: {n_over} files were left out, because there was more than {most} MiB"));
+            self.remark(format!("{name}: {n_over} files were left out, because there was more than {most} MiB"));
         }
     }
 
@@ -214,7 +228,7 @@ impl Gathered<'_> {
             return;
         }
         if depth >= MAX_DEPTH || self.n_inner >= MAX_INNER {
-            self.remarks.push(format!("{name}: not opened, because it lies too deep or is one of too many"));
+            self.remark(format!("{name}: not opened, because it lies too deep or is one of too many"));
             return;
         }
         self.n_inner += 1;
@@ -227,9 +241,9 @@ impl Gathered<'_> {
             Ok(rest) if is_tar(&front) => self.archive(&mut Cursor::new(front).chain(rest), name, root, depth + 1),
             Ok(_) => {
                 let why = material::other_packing(&front).map_or("no tar archive", |(packing, _)| packing);
-                self.remarks.push(format!("{name}: not opened ({why})"));
+                self.remark(format!("{name}: not opened ({why})"));
             }
-            Err(error) => self.remarks.push(format!("{name}: {error}")),
+            Err(error) => self.remark(format!("{name}: {error}")),
         }
     }
 
@@ -238,7 +252,8 @@ impl Gathered<'_> {
         let mut bytes = Vec::new();
         let read = body.take(want.max_bytes).read_to_end(&mut bytes);
         // So much of memory holds it, however short it is.
-        self.n_bytes = self.n_bytes.saturating_add(bytes.len() + 256);
+        let names = name.len() + root.as_ref().map_or(0, String::len) + want.path.as_ref().map_or(0, |p| p.len());
+        self.n_bytes = self.n_bytes.saturating_add(bytes.len() + names + 256);
         self.inputs.push((root, Input::Text { name, path: want.path, bytes }));
         read.map(drop)
     }
@@ -261,11 +276,11 @@ impl Gathered<'_> {
                     .and_then(|mut text| Ok(self.taken(name, root, want, &mut text)?)),
             };
             if let Err(error) = read {
-                self.remarks.push(format!("{error:#}").replace('\n', " "));
+                self.remark(format!("{error:#}").replace('\n', " "));
             }
             if self.n_bytes > MAX_TAKEN {
                 let most = MAX_TAKEN >> 20;
-                self.remarks.push(format!("{shown}: the rest was left out, because there was more than {most} MiB"));
+                self.remark(format!("{shown}: the rest was left out, because there was more than {most} MiB"));
                 break;
             }
         }

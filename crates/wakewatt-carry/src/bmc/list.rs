@@ -55,9 +55,17 @@ pub fn parse(text: &str) -> Result<Listed, String> {
     if let Some(node) = nodes.iter().find(|node| places.get(&node.name).is_none_or(|place| place.url.is_empty())) {
         return Err(format!("{}: names no BMC; write bmc=https://… behind it", node.name));
     }
-    let mut seen: BTreeMap<(&str, Option<&str>), &NodeName> = BTreeMap::new();
+    let mut seen: BTreeMap<String, Vec<(Option<&str>, &NodeName)>> = BTreeMap::new();
     for (node, place) in &places {
-        if let Some(first) = seen.insert((place.url.as_str(), place.system.as_deref()), node) {
+        let url = place.url.to_ascii_lowercase();
+        let url = url.trim_end_matches('/').trim_end_matches(":443");
+        let others = seen.entry(url.to_string()).or_default();
+        let system = place.system.as_deref();
+        // Whoever names no system means the only one.
+        let same = others.iter().find(|(other, _)| other.is_none() || system.is_none() || *other == system);
+        let first = same.map(|(_, first)| *first);
+        others.push((system, node));
+        if let Some(first) = first {
             return Err(format!(
                 "{first} and {node} have one BMC, {}; where it has several systems, give each system=ID",
                 place.url

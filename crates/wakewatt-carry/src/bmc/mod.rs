@@ -75,8 +75,11 @@ impl Bmcs {
     /// What was written down before this rollout changed something there; the last of it.
     fn journal(&self, node: &NodeName, id: &str) -> Result<Option<Journal>, String> {
         let folder = self.folder(node, id)?;
-        if !folder.is_dir() {
-            return Ok(None);
+        // Only what is not there is none: a folder that cannot be looked into may hold old values.
+        match std::fs::metadata(&folder) {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(why) => return Err(format!("{}: {why}", folder.display())),
+            Ok(_) => {}
         }
         let (mut all, bad) = Journal::all(&folder);
         match bad.first() {

@@ -13,9 +13,13 @@ impl Rollout {
                 0 => "All nodes are as before.".into(),
                 n => format!("Everything is taken back; the old values of {} come back at their next boot.", nodes(n)),
             },
-            Some(End::StageUndone) => {
-                format!("The stage's nodes are as before, {n_changed} of earlier ones keep it.")
-            }
+            Some(End::StageUndone) => match n(&[Is::UndoWaits]) {
+                0 => format!("The stage's nodes are as before, {n_changed} of earlier ones keep it."),
+                n => format!(
+                    "The stage is taken back; the old values of {} come back at their next boot, {n_changed} of earlier ones keep it.",
+                    nodes(n)
+                ),
+            },
             Some(End::Stopped) if self.is_firmware() => {
                 "Stopped; what is staged stays staged until somebody takes it back (--undo).".into()
             }

@@ -81,7 +81,7 @@ bios = ["bios.c-states=off"]
 groups = ["here"]
 [[stage]]
 canary = 1
-pause = "8s"
+pause = "20s"
 [[stage]]
 percent = 100
 [[gate]]
