@@ -7,7 +7,7 @@ use crate::facts::holders;
 use crate::samples::cores::Nearness;
 use crate::samples::wakes::WakeClass;
 use crate::samples::{not_done, payers, repeated, replayed, titles};
-use crate::{rules, stats};
+use crate::{glossary, rules, stats};
 
 /// Where they stand, and the words.
 pub fn all() -> Vec<(&'static str, &'static str)> {
@@ -31,5 +31,6 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
     add("crates/wakewatt-core/src/compare/gate/rule.rs", &mut gate::words());
     add("crates/wakewatt-core/src/compare/predict.rs", &mut predict::words());
     add("crates/wakewatt-core/src/compare/residency.rs", &mut residency::words());
+    all.extend(glossary::words());
     all
 }

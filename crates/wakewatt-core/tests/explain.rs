@@ -2,11 +2,13 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
 
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::explain::{Kind, explain, names};
+use wakewatt_core::explain::{Explanation, Kind, explain, names};
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::glossary;
 use wakewatt_core::record::host_file;
 use wakewatt_core::rules::{Answer, RULES};
 use wakewatt_core::source::Tree;
+use wakewatt_words::{Language, within};
 
 fn recorded(text: &str) -> Evidence {
     let tree = host_file::read(text, "recorded").unwrap();
@@ -105,6 +107,33 @@ fn every_name_is_explained_even_where_nothing_is_known() {
             assert!(!explanation.text.is_empty(), "{name}");
             assert!(explanation.here.len() + explanation.cannot_tell.len() > 0, "{name} says nothing of this machine");
         }
+    }
+}
+
+#[test]
+fn every_term_is_explained_in_chinese_and_only_where_it_is_wanted() {
+    let emr = emr();
+    for term in glossary::terms() {
+        let of = |language| within(language, || explain(term.name, &emr).unwrap());
+        let (english, chinese) = (of(Language::English), of(Language::Chinese));
+        assert_eq!(english.text, term.text);
+        let is_han = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
+        assert!(
+            chinese.text.contains(is_han) && chinese.text.ends_with('。'),
+            "{} is not in Chinese: {}",
+            term.name,
+            chinese.text
+        );
+        // Names and sources are the same everywhere, and as much is said of this machine.
+        let kept = |e: &Explanation| (e.name.clone(), e.source.clone(), e.see_also.clone());
+        assert_eq!(kept(&english), kept(&chinese));
+        let n_said = |e: &Explanation| (e.here.len(), e.cannot_tell.len());
+        assert_eq!(n_said(&english), n_said(&chinese), "{}", term.name);
+    }
+    let c6 = within(Language::Chinese, || rows("C6", &emr));
+    for row in ["C6 退出延迟（标称）: 290us", "C6 目标驻留时间（标称）: 800us", "C6 允许封装进入: PC6"]
+    {
+        assert!(c6.iter().any(|r| r == row), "{row}: {c6:#?}");
     }
 }
 

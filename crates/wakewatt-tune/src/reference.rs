@@ -66,7 +66,8 @@ pub fn lines(about: &About) -> Vec<String> {
     out.push(say!("Price: {price}", price = told(about.price)));
     out.push(say!("Risk: {risk}", risk = told(about.risk)));
     if !about.overlaps.is_empty() {
-        out.push(say!("Daemons call it: {names}", names = about.overlaps.join(", ")));
+        let names: Vec<&str> = about.overlaps.iter().map(|name| told(name)).collect();
+        out.push(say!("Daemons call it: {names}", names = names.join(", ")));
     }
     if !about.moves.is_empty() {
         out.push(say!("May move: `{names}`", names = about.moves.join("`, `")));

@@ -4,6 +4,7 @@ use serde::Serialize;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::source::{Read, Source};
 use wakewatt_core::units::show_khz;
+use wakewatt_words::{say, told};
 
 /// The values a site takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,14 +70,16 @@ impl std::fmt::Display for Valid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Valid::Words(words) => f.write_str(&words.join(", ")),
-            Valid::Khz { min, max } => write!(f, "{} to {}, min, max", show_khz(*min), show_khz(*max)),
-            Valid::Number { min, max } => write!(f, "{min} to {max}"),
+            Valid::Khz { min, max } => {
+                f.write_str(&say!("{lowest} to {highest}, min, max", lowest = show_khz(*min), highest = show_khz(*max)))
+            }
+            Valid::Number { min, max } => f.write_str(&say!("{min} to {max}")),
             Valid::Switch { .. } => f.write_str("on, off"),
             Valid::Coded { names, max } => {
                 let names: Vec<&str> = names.iter().map(|coded| coded.name.as_str()).collect();
-                write!(f, "{}, or 0 to {max}", names.join(", "))
+                f.write_str(&say!("{names}, or 0 to {max}", names = names.join(", ")))
             }
-            Valid::Text(how) => f.write_str(how),
+            Valid::Text(how) => f.write_str(told(how)),
         }
     }
 }

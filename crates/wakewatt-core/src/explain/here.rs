@@ -9,6 +9,7 @@ use crate::glossary::{Family, Only, Term};
 use crate::sheet::{Cell, Row};
 use crate::units::{show_ns, three_digits};
 use crate::{budget, package_states};
+use wakewatt_words::{say, word};
 
 /// What was found.
 #[derive(Default)]
@@ -29,10 +30,10 @@ impl Told {
                 match &row.cell {
                     Ok(cell) => {
                         let on = row.cpus.as_ref().filter(|c| facts.cpus.online.get() != Some(*c));
-                        let on = on.map_or(String::new(), |cpus| format!(" on {cpus}"));
-                        self.say(row.label, format!("{cell}{on}"));
+                        let says = on.map_or_else(|| cell.to_string(), |cpus| say!("{cell} on {cpus}"));
+                        self.say(row.label, says);
                     }
-                    Err(gap) => self.cannot_tell.push(format!("{}: {gap}", row.label)),
+                    Err(gap) => self.cannot_tell.push(say!("{label}: {gap}", label = row.label)),
                 }
             }
         }
@@ -43,7 +44,7 @@ impl Told {
 pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
     let mut told = Told::default();
     if let Some(why) = foreign(term, facts) {
-        told.say("not here", why);
+        told.say(word!("not here"), why);
     }
     match term.family {
         Family::CoreState => core_state(&mut told, term, word, facts),
@@ -54,7 +55,7 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
         Family::Energy | Family::Hardware => told.rows(facts, rows_of(term.name)),
     }
     if told.here.is_empty() && told.cannot_tell.is_empty() {
-        told.cannot_tell.push("nothing on this machine tells more about it".into());
+        told.cannot_tell.push(word!("nothing on this machine tells more about it").into());
     }
     told
 }
@@ -99,10 +100,10 @@ fn core_state(told: &mut Told, term: &Term, word: &str, facts: &Snapshot) {
     }
     let has: Vec<String> = facts.idle.states.iter().map(IdleState::label).collect();
     if has.is_empty() {
-        told.cannot_tell.push("no idle table is readable here".into());
+        told.cannot_tell.push(word!("no idle table is readable here").into());
         return;
     }
-    told.say("here", format!("no state of that name; this machine has {}", has.join(", ")));
+    told.say(word!("here"), say!("no state of that name; this machine has {states}", states = has.join(", ")));
     // The driver may call it otherwise.
     for (name, what) in called_here(term, facts) {
         told.say(what, name.clone());
@@ -114,11 +115,11 @@ fn core_state(told: &mut Told, term: &Term, word: &str, facts: &Snapshot) {
 fn called_here(term: &Term, facts: &Snapshot) -> Vec<(String, &'static str)> {
     let pairings = package_states::read(facts).pairings.into_iter();
     let same = pairings.filter(|p| p.core_state.eq_ignore_ascii_case(term.name));
-    let mut called: Vec<(String, &'static str)> = same.map(|p| (p.state, "the driver calls it")).collect();
+    let mut called: Vec<(String, &'static str)> = same.map(|p| (p.state, word!("the driver calls it"))).collect();
     let is_amd = facts.topology.processor().is_some_and(Processor::is_amd);
     let has_c2 = facts.idle.states.iter().any(|s| s.label() == AMD_CC6);
     if is_amd && has_c2 && matches!(term.name, "C6" | "CC6") {
-        called.push((AMD_CC6.into(), "AMD calls it CC6; it is usually reached through"));
+        called.push((AMD_CC6.into(), word!("AMD calls it CC6; it is usually reached through")));
     }
     called
 }
@@ -134,49 +135,49 @@ fn foreign(term: &Term, facts: &Snapshot) -> Option<String> {
         Only::Amd => ("AMD", processor.is_amd()),
         Only::Arm => ("Arm", processor.implementer.is_some()),
     };
-    (!is_its).then(|| format!("a word of {whose}; this machine's processor is {processor}"))
+    (!is_its).then(|| say!("a word of {whose}; this machine's processor is {processor}"))
 }
 
 /// One row of the idle table: claims, whether it may be chosen, how much of the sleep was in it.
 pub(super) fn of_state(state: &IdleState, facts: &Snapshot) -> Vec<Here> {
     let mut told = Told::default();
     let name = state.label();
-    let mut of = |what: &str, values: &PerCpu<u64>| {
+    let mut of = |what: String, values: &PerCpu<u64>| {
         let said: Vec<String> = values.known().map(|(cpus, ns)| with_cpus(show_ns(*ns), cpus, facts)).collect();
         if !said.is_empty() {
-            told.say(format!("{name} {what}"), said.join(", "));
+            told.say(what, said.join(", "));
         }
     };
-    of("exit latency (claimed)", &state.exit_latency_ns);
-    of("target residency (claimed)", &state.target_residency_ns);
+    of(say!("{name} exit latency (claimed)"), &state.exit_latency_ns);
+    of(say!("{name} target residency (claimed)"), &state.target_residency_ns);
     if let Some((_, text)) = state.description.known().next() {
-        told.say(format!("{name} description"), text.clone());
+        told.say(say!("{name} description"), text.clone());
     }
     let off: Vec<String> = state
         .is_disabled
         .known()
         .filter(|(_, off)| **off)
-        .map(|(cpus, _)| with_cpus("disabled".into(), cpus, facts))
+        .map(|(cpus, _)| with_cpus(word!("disabled").into(), cpus, facts))
         .collect();
     if !off.is_empty() {
-        told.say(format!("{name} may be chosen"), off.join(", "));
+        told.say(say!("{name} may be chosen"), off.join(", "));
     } else if !state.is_disabled.is_unknown() {
-        told.say(format!("{name} may be chosen"), "enabled");
+        told.say(say!("{name} may be chosen"), word!("enabled"));
     }
     let limits: Vec<String> = budget::reachable(&facts.idle, &facts.qos)
         .iter()
         .filter(|r| r.excluded.iter().any(|c| c.name == name))
-        .map(|r| with_cpus(format!("a limit of {} excludes it", r.limit), &r.cpus, facts))
+        .map(|r| with_cpus(say!("a limit of {limit} excludes it", limit = r.limit), &r.cpus, facts))
         .collect();
     if !limits.is_empty() {
-        told.say(format!("{name} and latency limits"), limits.join(", "));
+        told.say(say!("{name} and latency limits"), limits.join(", "));
     }
     if let Some(says) = share(state, facts) {
-        told.say(format!("{name} since boot"), says);
+        told.say(say!("{name} since boot"), says);
     }
     let pairings = package_states::read(facts).pairings;
     if let Some(pairing) = pairings.iter().find(|p| p.state == name) {
-        told.say(format!("{name} lets the package go to"), pairing.package_state.clone());
+        told.say(say!("{name} lets the package go to"), pairing.package_state.clone());
     }
     told.here
 }
@@ -190,11 +191,11 @@ fn share(state: &IdleState, facts: &Snapshot) -> Option<String> {
     let (own, n) = (sum(&state.time_ns), sum(&state.n_usage));
     #[allow(clippy::cast_precision_loss)] // a share for people
     let percent = own as f64 / all as f64 * 100.0;
-    (all > 0).then(|| format!("{} % of all idle time, entered {n} times", three_digits(percent)))
+    (all > 0).then(|| say!("{share} % of all idle time, entered {n} times", share = three_digits(percent)))
 }
 
 fn with_cpus(text: String, cpus: &crate::cpuset::CpuSet, facts: &Snapshot) -> String {
-    if facts.cpus.online.get() == Some(cpus) { text } else { format!("{text} on {cpus}") }
+    if facts.cpus.online.get() == Some(cpus) { text } else { say!("{text} on {cpus}") }
 }
 
 fn package(told: &mut Told, facts: &Snapshot) {
@@ -209,28 +210,35 @@ fn package(told: &mut Told, facts: &Snapshot) {
     told.rows(facts, &["msr.pkg_cst_config"]);
     told.cannot_tell.extend(all.cannot_tell);
     told.cannot_tell.push(
-        "how long the package was really there: sudo wakewatt watch --sources package shows what the hardware counted"
-            .into(),
+        word!(
+            "how long the package was really there: sudo wakewatt watch --sources package shows what the hardware \
+             counted"
+        )
+        .into(),
     );
 }
 
 fn system(told: &mut Told, facts: &Snapshot) {
     let names: Vec<String> = facts.idle.states.iter().map(IdleState::label).collect();
     match names.is_empty() {
-        true => told.cannot_tell.push("no idle table is readable here, so its Cx are not known".into()),
-        false => told.say("this machine runs, in", format!("G0/S0; its Cx are {}", names.join(", "))),
+        true => told.cannot_tell.push(word!("no idle table is readable here, so its Cx are not known").into()),
+        false => {
+            told.say(word!("this machine runs, in"), say!("G0/S0; its Cx are {states}", states = names.join(", ")));
+        }
     }
     told.rows(facts, &["idle.driver", "idle.governor"]);
 }
 
 fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
     match term.name {
-        "exit latency" => table(told, facts, "exit latency", |s| &s.exit_latency_ns),
-        "target residency" => table(told, facts, "target residency", |s| &s.target_residency_ns),
+        "exit latency" => table(told, facts, |name| say!("{name} exit latency (claimed)"), |s| &s.exit_latency_ns),
+        "target residency" => {
+            table(told, facts, |name| say!("{name} target residency (claimed)"), |s| &s.target_residency_ns);
+        }
         "PM QoS" => {
             told.rows(facts, &["qos.", "holders./dev/cpu"]);
             for reach in budget::reachable(&facts.idle, &facts.qos) {
-                told.say(format!("comes to, on CPUs {}", reach.cpus), reach.to_string());
+                told.say(say!("comes to, on CPUs {cpus}", cpus = reach.cpus), reach.to_string());
             }
         }
         "cpu_wakeup_latency" => told.rows(facts, &["qos.wakeup", "holders./dev/cpu_wakeup"]),
@@ -239,8 +247,8 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
         "timer migration" => told.rows(facts, &["kernel.version", "kernel.release"]),
         "pm_qos_resume_latency boot parameter" => match &facts.boot.cmdline {
             Fact::Known(line) => {
-                let value = line.value("pm_qos_resume_latency_us").map_or("not given at this boot", |v| v);
-                told.say("command line", Cell::text(value).to_string());
+                let value = line.value("pm_qos_resume_latency_us").map_or(word!("not given at this boot"), |v| v);
+                told.say(word!("command line"), Cell::text(value).to_string());
             }
             Fact::Gap(gap) => told.cannot_tell.push(gap.to_string()),
         },
@@ -248,11 +256,16 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
     }
 }
 
-fn table(told: &mut Told, facts: &Snapshot, what: &str, of: impl Fn(&IdleState) -> &PerCpu<u64>) {
+fn table(
+    told: &mut Told,
+    facts: &Snapshot,
+    what: impl Fn(&str) -> String,
+    of: impl Fn(&IdleState) -> &PerCpu<u64>,
+) {
     for state in &facts.idle.states {
         let said: Vec<String> = of(state).known().map(|(cpus, ns)| with_cpus(show_ns(*ns), cpus, facts)).collect();
         if !said.is_empty() {
-            told.say(format!("{} {what} (claimed)", state.label()), said.join(", "));
+            told.say(what(&state.label()), said.join(", "));
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::evidence::Evidence;
 use crate::glossary::{self, Family};
 use crate::rules::{self, Answer, RULES};
 use serde::Serialize;
+use wakewatt_words::{say, told, word};
 
 /// What a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -81,16 +82,16 @@ pub fn names(evidence: &Evidence) -> Vec<String> {
 
 fn term(word: &str, evidence: &Evidence) -> Option<Explanation> {
     let term = glossary::find(word)?;
-    let told = here::of_term(term, word, &evidence.facts);
+    let found = here::of_term(term, word, &evidence.facts);
     Some(Explanation {
         origin: evidence.facts.origin.clone(),
         name: term.name.into(),
         kind: Kind::Term,
         family: Some(term.family),
         title: None,
-        text: term.text.into(),
-        here: told.here,
-        cannot_tell: told.cannot_tell,
+        text: told(term.text).into(),
+        here: found.here,
+        cannot_tell: found.cannot_tell,
         source: Some(term.source.into()),
         see_also: term.see_also.iter().map(ToString::to_string).collect(),
     })
@@ -100,14 +101,14 @@ fn term(word: &str, evidence: &Evidence) -> Option<Explanation> {
 fn state(word: &str, evidence: &Evidence) -> Option<Explanation> {
     let idle = &evidence.facts.idle;
     let state = idle.states.iter().find(|s| s.label().eq_ignore_ascii_case(word.trim()))?;
-    let description = state.description.known().next().map_or("none", |(_, text)| text.as_str());
+    let description = state.description.known().next().map_or(word!("none"), |(_, text)| text.as_str());
     Some(Explanation {
         origin: evidence.facts.origin.clone(),
         name: state.label(),
         kind: Kind::IdleState,
         family: None,
         title: None,
-        text: format!(
+        text: say!(
             "An idle state that the driver of this machine registered; its description is \"{description}\"."
         ),
         here: here::of_state(state, &evidence.facts),
@@ -132,18 +133,18 @@ fn rule(word: &str, evidence: &Evidence) -> Option<Explanation> {
         source: None,
         see_also: Vec::new(),
     };
-    let mut say = |what: &str, says: String| explanation.here.push(Here { what: what.into(), says });
+    let mut add = |what: &str, says: String| explanation.here.push(Here { what: what.into(), says });
     match rule.check(evidence) {
         Answer::Yes(finding) => {
-            say("answer", format!("yes: {}", finding.title));
+            add(word!("answer"), say!("yes: {title}", title = finding.title));
             for basis in &finding.evidence {
-                say(&basis.path, basis.says.clone());
+                add(&basis.path, basis.says.clone());
             }
-            say("cost", finding.cost.text.clone());
-            say("remedy", finding.remedy.clone());
+            add(word!("cost"), finding.cost.text.clone());
+            add(word!("remedy"), finding.remedy.clone());
         }
-        Answer::No { because } => say("answer", format!("no: {because}")),
-        Answer::CannotTell { because, try_this } => explanation.cannot_tell.push(format!("{because}; {try_this}")),
+        Answer::No { because } => add(word!("answer"), say!("no: {because}")),
+        Answer::CannotTell { because, try_this } => explanation.cannot_tell.push(say!("{because}; {try_this}")),
     }
     Some(explanation)
 }

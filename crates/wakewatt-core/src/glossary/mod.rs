@@ -83,17 +83,25 @@ impl Term {
     }
 }
 
+/// The families, each with the file that its terms stand in.
+const FAMILIES: [(&str, &[Term]); 7] = [
+    ("crates/wakewatt-core/src/glossary/core_states.rs", core_states::TERMS),
+    ("crates/wakewatt-core/src/glossary/package_states.rs", package_states::TERMS),
+    ("crates/wakewatt-core/src/glossary/system_states.rs", system_states::TERMS),
+    ("crates/wakewatt-core/src/glossary/kernel.rs", kernel::TERMS),
+    ("crates/wakewatt-core/src/glossary/frequency.rs", frequency::TERMS),
+    ("crates/wakewatt-core/src/glossary/energy.rs", energy::TERMS),
+    ("crates/wakewatt-core/src/glossary/hardware.rs", hardware::TERMS),
+];
+
 /// Every term, by family.
 pub fn terms() -> impl Iterator<Item = &'static Term> {
-    let families = [
-        core_states::TERMS,
-        package_states::TERMS,
-        system_states::TERMS,
-        kernel::TERMS,
-        frequency::TERMS,
-        energy::TERMS,
-    ];
-    families.into_iter().chain([hardware::TERMS]).flatten()
+    FAMILIES.into_iter().flat_map(|(_, terms)| terms)
+}
+
+/// What every term means, with the file that says it; looked up where it is shown.
+pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.into_iter().flat_map(|(file, terms)| terms.iter().map(move |term| (file, term.text)))
 }
 
 /// The term of this name or spelling, in any case of letters.

@@ -9,7 +9,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `cpu.online`.
 pub struct CpuOnline;
@@ -40,7 +40,7 @@ impl Knob for CpuOnline {
         };
         let sites: Vec<Site> = host.facts.cpus.all().filter_map(site).collect();
         if sites.is_empty() {
-            return Err(one_file::missing(host, &path(1), "no hotplug of CPUs in this kernel, or one CPU only"));
+            return Err(one_file::missing(host, &path(1), word!("no hotplug of CPUs in this kernel, or one CPU only")));
         }
         Ok(sites)
     }

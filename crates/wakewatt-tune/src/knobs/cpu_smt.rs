@@ -9,7 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `cpu.smt`.
 pub struct CpuSmt;
@@ -35,7 +35,7 @@ impl Knob for CpuSmt {
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
         let words = Valid::Words(vec!["on".into(), "off".into()]);
-        let because = "a kernel before 4.19 or without SMT support";
+        let because = word!("a kernel before 4.19 or without SMT support");
         let mut sites = one_file::machine(host, ABOUT.id, &format!("{ROOT}/smt/control"), words, because)?;
         for site in &mut sites {
             site.refusal = match site.now.as_deref() {

@@ -9,6 +9,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::word;
 
 /// `freq.epb`.
 pub struct FreqEpb;
@@ -44,7 +45,7 @@ impl Knob for FreqEpb {
         };
         let sites: Vec<Site> = host.facts.cpus.running().filter_map(site).collect();
         if sites.is_empty() {
-            Err(one_file::missing(host, &path(0), "Intel only, kernel 5.2 and later"))
+            Err(one_file::missing(host, &path(0), word!("Intel only, kernel 5.2 and later")))
         } else {
             Ok(sites)
         }

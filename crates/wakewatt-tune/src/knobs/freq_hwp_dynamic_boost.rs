@@ -7,6 +7,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::word;
 
 /// `freq.hwp_dynamic_boost`.
 pub struct FreqHwpDynamicBoost;
@@ -31,7 +32,7 @@ impl Knob for FreqHwpDynamicBoost {
         &ABOUT
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
-        let because = "intel_pstate in active mode with HWP only";
+        let because = word!("intel_pstate in active mode with HWP only");
         one_file::machine(
             host,
             ABOUT.id,

@@ -8,7 +8,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// One of the two.
 pub struct FreqPerf {
@@ -50,7 +50,7 @@ impl Knob for FreqPerf {
         self.about
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
-        let because = "intel_pstate does not run, or has intel_pstate=per_cpu_perf_limits";
+        let because = word!("intel_pstate does not run, or has intel_pstate=per_cpu_perf_limits");
         let path = format!("{ROOT}/intel_pstate/{}", self.file);
         one_file::machine(host, self.about.id, &path, Valid::Number { min: 1, max: 100 }, because)
     }

@@ -9,6 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::word;
 
 /// `idle.c1_demotion`.
 pub struct IdleC1Demotion;
@@ -33,7 +34,7 @@ impl Knob for IdleC1Demotion {
         &ABOUT
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
-        let because = "intel_idle offers it on recent Xeons only, in kernels after 6.12; see msr.c1_demotion";
+        let because = word!("intel_idle offers it on recent Xeons only, in kernels after 6.12; see msr.c1_demotion");
         one_file::machine(host, ABOUT.id, &format!("{ROOT}/cpuidle/intel_c1_demotion"), Valid::one_is_on(), because)
     }
 }

@@ -8,6 +8,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
+use wakewatt_words::word;
 
 /// `idle.governor`.
 pub struct IdleGovernor;
@@ -35,15 +36,18 @@ impl Knob for IdleGovernor {
         let at = |file: &str| format!("{ROOT}/cpuidle/{file}");
         let words = host.text(&at("available_governors")).unwrap_or_default();
         let valid = Valid::Words(words.split_whitespace().map(str::to_string).collect());
-        let because = "no cpuidle: idle=poll, cpuidle.off=1, or a hypervisor without idle states";
+        let because = word!("no cpuidle: idle=poll, cpuidle.off=1, or a hypervisor without idle states");
         if let Ok(sites) = one_file::machine(host, ABOUT.id, &at("current_governor"), valid.clone(), because) {
             return Ok(sites);
         }
         let mut sites = one_file::machine(host, ABOUT.id, &at("current_governor_ro"), valid, because)?;
         for site in &mut sites {
             site.refusal = Some(
-                "this kernel chooses at boot only: cpuidle.governor=NAME, or cpuidle_sysfs_switch to make it writable"
-                    .into(),
+                word!(
+                    "this kernel chooses at boot only: cpuidle.governor=NAME, or cpuidle_sysfs_switch to make it \
+                     writable"
+                )
+                .into(),
             );
         }
         Ok(sites)

@@ -7,7 +7,7 @@
 
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `idle.haltpoll`.
 pub struct IdleHaltpoll;
@@ -51,7 +51,8 @@ impl Knob for IdleHaltpoll {
         let yes_or_no = Valid::Switch { on: "Y".into(), off: "N".into() };
         sites.extend(at("guest_halt_poll_allow_shrink", yes_or_no));
         if sites.is_empty() {
-            return Err(one_file::missing(host, FOLDER, "the haltpoll governor is not built in; it is for guests"));
+            let because = word!("the haltpoll governor is not built in; it is for guests");
+            return Err(one_file::missing(host, FOLDER, because));
         }
         Ok(sites)
     }

@@ -8,6 +8,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
+use wakewatt_words::word;
 
 /// `memory.numa_balancing`.
 pub struct NumaBalancing;
@@ -36,7 +37,7 @@ impl Knob for NumaBalancing {
     }
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
         let valid = Valid::Words(WORDS.map(str::to_string).to_vec());
-        one_file::machine(host, ABOUT.id, FILE, valid, "a kernel without CONFIG_NUMA_BALANCING")
+        one_file::machine(host, ABOUT.id, FILE, valid, word!("a kernel without CONFIG_NUMA_BALANCING"))
     }
     fn encode(&self, _: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         let word = encode(site, word)?;

@@ -116,7 +116,7 @@ impl Knob for MsrBits {
         let path = format!("MSR {:#x}", self.address);
         match host.facts.topology.processor() {
             Some(processor) if processor.is_intel() => {}
-            _ => return Err(format!("{path}: Intel's processors only")),
+            _ => return Err(say!("{path}: Intel's processors only")),
         }
         let codes = codes(host).filter(|_| self.has_names());
         let mut sites = Vec::new();

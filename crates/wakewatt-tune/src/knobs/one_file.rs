@@ -2,7 +2,9 @@
 
 use crate::knob::{Host, Site, Valid, text};
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::fact::Gap;
 use wakewatt_core::source::ErrorKind;
+use wakewatt_words::say;
 
 /// A site at a file, none where the file is not there; one that is there and cannot be read is a site all the same.
 pub(super) fn find(
@@ -38,8 +40,8 @@ pub(super) fn machine(
 /// `path: no such file (what that means)`; of what was not recorded nothing follows.
 pub(super) fn missing(host: &Host<'_>, path: &str, because: &str) -> String {
     match text(host.source, path) {
-        Err(e) if e.kind == ErrorKind::NotRecorded => format!("{path}: {}", e.detail),
-        Err(e) => format!("{path}: {} ({because})", e.detail),
+        Err(e) if e.kind == ErrorKind::NotRecorded => Gap::from_read(path, &e).to_string(),
+        Err(e) => say!("{gap} ({because})", gap = Gap::from_read(path, &e)),
         Ok(_) => format!("{path}: {because}"),
     }
 }

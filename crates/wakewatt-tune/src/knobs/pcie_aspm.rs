@@ -9,7 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::fact::parse;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `pcie.aspm`.
 pub struct PcieAspm;
@@ -39,7 +39,7 @@ impl Knob for PcieAspm {
         let text = host.text(FILE).unwrap_or_default();
         let words = text.split_whitespace().map(|w| w.trim_matches(['[', ']']).to_string()).collect();
         let mut sites =
-            one_file::machine(host, ABOUT.id, FILE, Valid::Words(words), "a kernel without CONFIG_PCIEASPM")?;
+            one_file::machine(host, ABOUT.id, FILE, Valid::Words(words), word!("a kernel without CONFIG_PCIEASPM"))?;
         for site in &mut sites {
             // The marked word alone is what can be written back.
             site.now = site.now.take().and_then(|text| parse::chosen(&text).ok());

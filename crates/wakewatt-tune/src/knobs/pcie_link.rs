@@ -8,7 +8,7 @@ use super::one_file;
 use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `pcie.link`.
 pub struct PcieLink;
@@ -47,7 +47,8 @@ impl Knob for PcieLink {
             }
         }
         if sites.is_empty() {
-            let why = devices.gap().map_or_else(|| "no link has a state to switch".to_string(), |gap| gap.reason);
+            let none = || word!("no link has a state to switch").to_string();
+            let why = devices.gap().map_or_else(none, |gap| gap.reason);
             return Err(say!("{DEVICES}/*/link: {why} (kernel 5.5 with CONFIG_PCIEASPM, and firmware that allows it)"));
         }
         Ok(sites)

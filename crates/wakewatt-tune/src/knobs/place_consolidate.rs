@@ -12,7 +12,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::sink::partition;
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// `place.consolidate`.
 pub struct PlaceConsolidate;
@@ -82,7 +82,7 @@ impl Knob for PlaceConsolidate {
             return Err(super::one_file::missing(
                 host,
                 &format!("{ROOT}/cgroup.controllers"),
-                "needs cgroup 2 with the cpuset controller; cgroup 1 may hold it instead",
+                word!("needs cgroup 2 with the cpuset controller; cgroup 1 may hold it instead"),
             ));
         }
         Ok(vec![Site {

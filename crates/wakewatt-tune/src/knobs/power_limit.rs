@@ -11,7 +11,7 @@ use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::power::Zone;
 use wakewatt_core::units::{parse_ns, show_ns, show_uw};
-use wakewatt_words::say;
+use wakewatt_words::{say, word};
 
 /// The limits, or the windows they are averaged over.
 pub struct PowerLimit {
@@ -126,18 +126,20 @@ impl Knob for PowerLimit {
                 let range = if self.is_window() {
                     say!("a time up to {}", show_ns(MAX_WINDOW_US * 1000))
                 } else {
-                    format!("{} to {}", show_uw(min), show_uw(max))
+                    say!("{} to {}", show_uw(min), show_uw(max))
                 };
                 let full = format!("{}.{name}", self.about.id);
                 let path = format!("{ZONES}/{}/constraint_{}_{}", zone.id, constraint.index, self.file);
                 let valid = Valid::Text(format!("{label}: {range}"));
                 let site = one_file::find(host, &full, zone.id.clone(), cpus, path, valid);
-                let refusal = locked.then(|| "firmware has locked it until reboot (MSR 0x610 bit 63)".to_string());
+                let refusal =
+                    locked.then(|| word!("firmware has locked it until reboot (MSR 0x610 bit 63)").to_string());
                 sites.extend(site.map(|site| Site { refusal, ..site }));
             }
         }
         if sites.is_empty() {
-            return Err(one_file::missing(host, ZONES, "no zone has limits: AMD, a guest, or a masked container"));
+            let because = word!("no zone has limits: AMD, a guest, or a masked container");
+            return Err(one_file::missing(host, ZONES, because));
         }
         Ok(sites)
     }

@@ -13,6 +13,7 @@ use wakewatt_core::facts::pm_qos::{self, GLOBAL, cpu_limit_path};
 use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_host::sink::hold;
+use wakewatt_words::word;
 
 /// `qos.global`.
 pub struct GlobalLatency;
@@ -113,7 +114,8 @@ impl Knob for GlobalLatency {
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
         let unread = match host.source.read(GLOBAL) {
             Err(e) if e.kind == ErrorKind::Absent => {
-                return Err(one_file::missing(host, GLOBAL, "a container without /dev, or a kernel without PM QoS"));
+                let because = word!("a container without /dev, or a kernel without PM QoS");
+                return Err(one_file::missing(host, GLOBAL, because));
             }
             other => other.err().map(|e| e.detail),
         };
@@ -171,7 +173,7 @@ impl Knob for CpuLatency {
             return Err(one_file::missing(
                 host,
                 &cpu_limit_path(0),
-                "a kernel without PM QoS, or too partial a recording",
+                word!("a kernel without PM QoS, or too partial a recording"),
             ));
         }
         Ok(sites)

@@ -10,6 +10,7 @@ use crate::knob::Host;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_core::facts::uncore::UncoreDomain;
+use wakewatt_words::word;
 
 /// Where they are.
 pub(super) fn folder(domain: &UncoreDomain) -> String {
@@ -21,7 +22,7 @@ pub(super) fn writable<'a>(host: &'a Host<'_>) -> Result<Vec<&'a UncoreDomain>, 
     let found: Vec<&UncoreDomain> = host.facts.uncore.deciding().collect();
     if found.is_empty() {
         let path = format!("{ROOT}/intel_uncore_frequency");
-        return Err(one_file::missing(host, &path, "Intel only, driver intel_uncore_frequency"));
+        return Err(one_file::missing(host, &path, word!("Intel only, driver intel_uncore_frequency")));
     }
     Ok(found)
 }

@@ -85,14 +85,15 @@ fn knob(word: &str, source: &dyn Source) -> Option<Explanation> {
                 sites.retain(|s| s.name.eq_ignore_ascii_case(word));
             }
             if sites.is_empty() {
-                cannot_tell.push(format!("there is no setting {} here", visible::line(word)));
+                cannot_tell.push(say!("there is no setting {name} here", name = visible::line(word)));
             }
             for site in &sites {
                 let now = site.now.as_ref().map(|text| knob.decode(site, text));
-                let now = now.or_else(|| site.unread.clone()).unwrap_or_else(|| "unknown".into());
-                let takes =
-                    site.refusal.as_ref().map_or_else(|| site.valid.to_string(), |why| format!("nothing: {why}"));
-                let says = format!("{now} (takes {takes})");
+                let now = now.or_else(|| site.unread.clone()).unwrap_or_else(|| word!("unknown").into());
+                let says = match &site.refusal {
+                    Some(why) => say!("{now} (takes nothing: {why})"),
+                    None => say!("{now} (takes {words})", words = site.valid),
+                };
                 if here.iter().all(|h: &Here| h.what != site.name || h.says != says) {
                     here.push(Here { what: site.name.clone(), says });
                 }
@@ -125,7 +126,7 @@ fn text(explanation: &Explanation, style: Style) -> String {
     }
     let _ = writeln!(out, "\n{}", style.bold(&say!("On {host}", host = visible::line(&origin(&explanation.origin)))));
     for Here { what, says } in &explanation.here {
-        let _ = writeln!(out, "{}", wrap(&format!("  {}: ", visible::line(what)), "    ", says, width));
+        let _ = writeln!(out, "{}", wrap(&say!("  {what}: ", what = visible::line(what)), "    ", says, width));
     }
     for why in &explanation.cannot_tell {
         let _ = writeln!(out, "{}", wrap(word!("  cannot tell: "), "    ", why, width));

@@ -16,6 +16,8 @@ fn documents_are_the_same_in_every_language() {
     let mut lines = vec![
         with(&["inspect", "--json"]),
         with(&["explain", "C6", "--json"]),
+        with(&["explain", "PC6", "--json"]),
+        with(&["explain", "rule.package-limit", "--json"]),
         with(&["explain", "freq.governor", "--json"]),
         with(&["tune", "plan", "--max-latency", "5us", "--json"]),
         with(&["tune", "plan", "k4-conservative", "--json"]),
@@ -54,6 +56,28 @@ fn a_plan_is_told_in_the_language_of_the_locale() {
     }
     let english = said(wakewatt(&args).args(["--lang", "en"]).env("LANG", "zh_CN.UTF-8"));
     assert_eq!(english.out, said(&mut wakewatt(&args)).out);
+}
+
+#[test]
+fn a_word_is_explained_in_the_language_of_the_locale() {
+    let of = |word: &str, name: &str| {
+        let file = host(name).display().to_string();
+        let said = there(&["explain", word, "--host", &file]);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{word}: {}", said.out);
+        said.out
+    };
+    for (word, name, has, has_not) in [
+        ("c6", "emr9", "C6\n  核心保存寄存器", "The core"),
+        ("c6", "emr9", "\n  C6 退出延迟（标称）：290us\n", "(claimed)"),
+        ("C6", "emr9", "C6 可否选用：", "may be chosen"),
+        ("G0", "rome0", "其 Cx 为 POLL, C1, C2", "its Cx"),
+        ("C6P", "rome0", "不适用于本机：Intel 的用语", "a word of"),
+        ("rule.package-limit", "clx2s0", "\n  回答：是：", "answer: yes"),
+        ("freq.governor", "emr9", "（可取 ", "(takes "),
+    ] {
+        let out = of(word, name);
+        assert!(out.contains(has) && !out.contains(has_not), "{word}, {has}: {out}");
+    }
 }
 
 #[test]
