@@ -243,14 +243,22 @@ fn foreign(bios: &Bios, entry: &Entry) -> Option<Foreign> {
 /// action for that and all that waits is ours. Was anything done?
 fn cancel(service: &mut dyn Change, journal: &Journal, bios: &Bios, out: &mut Undone) -> bool {
     let mut is_done = false;
-    let is_waiting = journal.entries.iter().any(|entry| bios.pending.contains_key(&entry.attribute));
-    if let Some(path) = &journal.job
-        && is_waiting
-        && job::look(service, path).is_some_and(|job| job.is_waiting())
-    {
-        match service.delete(path) {
+    let is_ours = |name: &String| journal.entries.iter().any(|entry| entry.attribute == *name);
+    let is_all_ours = !bios.pending.is_empty() && bios.pending.keys().all(is_ours);
+    let is_waiting = bios.pending.keys().any(is_ours);
+    let job = match &journal.job {
+        Some(path) if is_waiting => job::look(service, path).filter(job::Job::is_waiting),
+        // Whoever staged it died before the job was noted: it is ours if all that waits is.
+        None if is_all_ours => match bios.settings_path.as_deref().map(|settings| job::holder(service, settings)) {
+            Some(job::Holder::Job(job)) => Some(job),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(job::Job { path, .. }) = job {
+        match service.delete(&path) {
             Ok(answer) if answer.is_yes() => {
-                out.cancelled_job = Some(path.clone());
+                out.cancelled_job = Some(path);
                 is_done = true;
             }
             Ok(answer) => {
@@ -259,8 +267,7 @@ fn cancel(service: &mut dyn Change, journal: &Journal, bios: &Bios, out: &mut Un
             Err(why) => out.notes.push(format!("{path} could not be deleted: {why}")),
         }
     }
-    let is_ours = |name: &String| journal.entries.iter().any(|entry| entry.attribute == *name);
-    if !bios.pending.is_empty() && bios.pending.keys().all(is_ours) {
+    if is_all_ours {
         let settings = bios.settings_path.as_deref().and_then(|path| service.get(path).ok());
         let actions = settings.map(|document| document.json["Actions"]["Oem"].clone()).unwrap_or_default();
         let clear = actions.as_object().into_iter().flatten().find(|(name, _)| name.ends_with(".ClearPending"));

@@ -4,16 +4,18 @@
 //! The BMCs are `wakewatt-testing`'s, which judge requests as their makers' do and know nothing of wakewatt. What is real is everything from
 //! the conductor down to HTTP; no machine boots but in the emulator's books.
 
+mod memory;
+
+use memory::{Memory, Says};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::path::Path;
 use wakewatt_carry::bmc::{Bmcs, list};
-use wakewatt_carry::book::{Book, BookError};
-use wakewatt_carry::rollout::{Conductor, Halt, Judge, World, look};
+use wakewatt_carry::book::BookError;
+use wakewatt_carry::rollout::{Conductor, Halt, World, look};
 use wakewatt_carry::{Firmware as _, NodeName};
-use wakewatt_fleet::rollout::gate::{Verdict, Word};
+use wakewatt_fleet::rollout::gate::Word;
 use wakewatt_fleet::rollout::machine;
-use wakewatt_fleet::rollout::plan::{Gate, Plan, parse};
+use wakewatt_fleet::rollout::plan::{Plan, parse};
 use wakewatt_fleet::rollout::state::{Beginning, End, Is, Rollout};
 use wakewatt_host::bmc::BmcAccount;
 use wakewatt_host::secret::Secret;
@@ -44,47 +46,6 @@ fn plan(more: &str, reboot: &str) -> Plan {
     parse(&PLAN.replace("MORE", more).replace("REBOOT", reboot)).expect("a plan")
 }
 
-/// A book in memory, whose writer is killed at a write.
-#[derive(Default)]
-struct Memory {
-    state: Option<Vec<u8>>,
-    n_left: Option<usize>,
-}
-
-impl Memory {
-    fn dies(&mut self) -> Result<(), BookError> {
-        match &mut self.n_left {
-            Some(0) => Err(BookError::Broken { place: "memory".into(), why: "killed".into() }),
-            Some(n) => {
-                *n -= 1;
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Book for Memory {
-    fn place(&self) -> String {
-        "memory".into()
-    }
-    fn read(&mut self) -> Result<Option<Vec<u8>>, BookError> {
-        Ok(self.state.clone())
-    }
-    fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
-        self.dies()?;
-        self.state = Some(state.to_vec());
-        Ok(())
-    }
-    fn audit(&mut self, line: &str) -> Result<(), BookError> {
-        assert!(!line.contains(PASSWORD));
-        self.dies()
-    }
-    fn annotate(&mut self, _: &NodeName, _: &BTreeMap<String, String>) -> Result<(), BookError> {
-        Ok(())
-    }
-}
-
 /// Time goes by only where somebody sleeps; something happens at the first sleep.
 struct Now<'a> {
     ms: Cell<u64>,
@@ -104,15 +65,6 @@ impl World for Now<'_> {
     }
     fn tell(&self, _: &Rollout, line: &str) {
         assert!(!line.contains(PASSWORD), "{line}");
-    }
-}
-
-/// The canary passes; what comes after may not.
-struct Says(Word);
-
-impl Judge for Says {
-    fn judge(&self, _: &Gate, r: &Rollout) -> Verdict {
-        Verdict::new(if r.stage == 0 { Word::Passed } else { self.0 }, "as told")
     }
 }
 
@@ -321,6 +273,33 @@ fn what_a_boot_drops_is_seen() {
     assert!(why.contains("was dropped") && why.contains("PropertyNotWritable"), "{why}");
     assert_eq!(fleet.carrier.take_back(&node, "fw-1", &plan.change), machine::Outcome::Done);
     assert_eq!(fleet.carrier.found(&node, "fw-1").unwrap(), None);
+}
+
+#[test]
+fn killed_after_the_bmc_took_it_and_before_that_was_noted() {
+    for vendor in [Vendor::Dell, Vendor::Hpe, Vendor::Supermicro] {
+        let (fleet, plan, node) = (fleet(&[vendor]), plan("", ""), NodeName::new("n0").unwrap());
+        let (bmc, journal) = (fleet.bmcs[0].as_ref().unwrap(), fleet._dir.path().join("bios/fw-1/n0/bios-1.json"));
+        let before = bmc.current();
+        assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
+        let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
+        (noted["phase"], noted["job"]) = ("open".into(), serde_json::Value::Null);
+        let as_killed = noted.to_string();
+        // Taken back at once.
+        std::fs::write(&journal, &as_killed).unwrap();
+        assert_eq!(fleet.carrier.take_back(&node, "fw-1", &plan.change), machine::Outcome::Done, "{vendor:?}");
+        assert!(fleet.is_nothing_waiting() && !journal.exists());
+        // Looked at by whoever goes on, then taken back.
+        assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
+        std::fs::write(&journal, as_killed).unwrap();
+        let found = fleet.carrier.found(&node, "fw-1").unwrap().unwrap();
+        assert!(found.broken.is_none() && found.waits == machine::Waits::Change, "{found:?}");
+        let noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
+        assert_eq!((noted["phase"].as_str(), noted["job"].is_string()), (Some("staged"), vendor == Vendor::Dell));
+        assert_eq!(fleet.carrier.take_back(&node, "fw-1", &plan.change), machine::Outcome::Done, "{vendor:?}");
+        bmc.boot();
+        assert!(fleet.is_nothing_waiting() && bmc.current() == before);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! list of jobs that the settings object names. Other BMCs answer 202 without any place, or need no job at all. A job is looked at until it
 //! is settled (scheduled, running, done, failed) or a few looks are over; it runs at the next boot.
 
-use crate::link::link;
+use crate::link::{link, members};
 use crate::service::{Answer, Change};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ use wakewatt_core::visible;
 
 /// Looks at a new job until it is settled.
 const LOOKS: u32 = 10;
+/// Jobs of a list that are looked at: a BMC keeps old ones by the hundred, and the newest is the one that waits.
+const NEWEST: usize = 30;
 
 /// What a job says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -87,9 +89,39 @@ pub(super) fn of(
     Ok(Some(job))
 }
 
+/// The job that holds what waits, where the settings object names a list: for those who died before they could note its path. Such a
+/// BMC takes one change of its BIOS at a time, so the one that waits is that one.
+pub(crate) fn holder(service: &mut dyn Change, settings: &str) -> Holder {
+    let jobs = service.get(settings).ok().and_then(|document| jobs_of(&document.json));
+    let listed = jobs.and_then(|jobs| service.get(&jobs).ok());
+    let Some(listed) = listed else { return Holder::NotTold };
+    let mut all = members(&listed.json);
+    // Their ids grow with time; of two, the longer is the later.
+    all.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
+    let waiting = all.iter().take(NEWEST).find_map(|path| {
+        let is_of_bios = service.get(path).is_ok_and(|document| document.json["JobType"] == "BIOSConfiguration");
+        look(service, path).filter(|job| is_of_bios && job.is_waiting())
+    });
+    waiting.map_or(Holder::Nobody, Holder::Job)
+}
+
+/// Who applies what waits.
+pub(crate) enum Holder {
+    /// This BMC lists no jobs, or does not tell.
+    NotTold,
+    /// It takes a job here, and there is none.
+    Nobody,
+    /// This one.
+    Job(Job),
+}
+
+fn jobs_of(settings: &Value) -> Option<String> {
+    link(&settings["Oem"]["Dell"]["Jobs"])
+}
+
 /// Where the settings object names a list of jobs, nothing is applied without one.
 fn make(service: &mut dyn Change, settings: &str) -> Result<Option<String>, NotMade> {
-    let jobs = service.get(settings).ok().and_then(|document| link(&document.json["Oem"]["Dell"]["Jobs"]));
+    let jobs = service.get(settings).ok().and_then(|document| jobs_of(&document.json));
     let Some(jobs) = jobs else { return Ok(None) };
     let body = json!({ "TargetSettingsURI": settings }).to_string();
     let answer = service.post(&jobs, &body).map_err(|why| NotMade(why.to_string()))?;

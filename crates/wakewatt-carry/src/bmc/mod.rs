@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+use wakewatt_bios::apply::adopt::{Adopted, adopt};
 use wakewatt_bios::apply::{self, ApplyError, job, reboot};
 use wakewatt_bios::journal::{Journal, Phase};
 use wakewatt_bios::live::LiveService;
@@ -158,8 +159,9 @@ fn found(
     service: &mut LiveService,
     machine: &Machine,
     bios: &Bios,
-    journal: &Journal,
+    journal: &mut Journal,
 ) -> Result<Option<Found>, String> {
+    let is_without_job = adopt(service, bios, journal).map_err(|why| why.to_string())? == Adopted::WithoutJob;
     let is_as_before = is_as_before(bios, journal);
     match (journal.phase, is_as_before) {
         (Phase::Open, true) => return Ok(None),
@@ -188,7 +190,8 @@ fn found(
         let said = if said.is_empty() { said } else { format!("; the BMC says {said}") };
         format!("{}={} was dropped, it is {now}{said}", held.attribute, held.wished)
     });
-    let broken = failed.or(dropped);
+    let without = is_without_job.then(|| "its values wait, but nobody made the job that would apply them".to_string());
+    let broken = without.or(failed).or(dropped);
     Ok(Some(Found { id: journal.id(), how: How::Unconfirmed, undone_in_ms: None, broken, waits }))
 }
 
@@ -208,10 +211,10 @@ impl Firmware for Bmcs {
 
     fn found(&self, node: &NodeName, id: &str) -> Result<Option<Found>, String> {
         // Without a journal nothing was ever sent.
-        let Some(journal) = self.journal(node, id)? else { return Ok(None) };
+        let Some(mut journal) = self.journal(node, id)? else { return Ok(None) };
         let (mut service, machine) = self.enter(node)?;
         let bios = machine.bios.as_ref().map_err(|why| why.to_string())?;
-        found(&mut service, &machine, bios, &journal)
+        found(&mut service, &machine, bios, &mut journal)
     }
 
     fn stage(&self, node: &NodeName, id: &str, change: &Change) -> Outcome {

@@ -6,8 +6,6 @@
 mod conduct;
 mod dry;
 mod orders;
-#[cfg(test)]
-mod tests;
 
 pub use conduct::{Conductor, Halt, Judge, World, annotations};
 pub use dry::{Looked, look};

@@ -129,6 +129,11 @@ impl State {
                 "Registry": model.registry_name, "Location": [{ "Language": "ja", "Uri": "/x" }, { "Language": "en", "Uri": model.registry }] }))
             }
             p if p == model.registry => ok(self.registry()),
+            // An old one that is done lies before the one that waits.
+            JOBS if self.vendor == Vendor::Dell => {
+                let numbers = [0].into_iter().chain(self.job.map(|(n, _)| n));
+                ok(json!({ "Members": numbers.map(|n| link(&format!("{JOBS}/JID_{n}"))).collect::<Vec<_>>() }))
+            }
             // iLO wants the slash and says so.
             p if is_hpe && [model.system, model.bios, model.settings].iter().any(|m| m.trim_end_matches('/') == p) => {
                 Reply::empty(308).with("Location", format!("{p}/"))

@@ -65,6 +65,11 @@ impl Change {
         !self.bios.is_empty()
     }
 
+    /// Does it come into force at a boot that this rollout does not bring about? Then no gate says anything of it.
+    pub fn waits_for_others(&self) -> bool {
+        self.is_firmware() && self.reboot.is_none()
+    }
+
     /// As arguments.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = self.profile.iter().cloned().collect();

@@ -67,6 +67,15 @@ fn a_wrong_key_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn nodes_that_nobody_boots_are_not_compared() {
+    let firmware = example().replacen("set = [\"idle.max-latency=50us\"]", "bios = [\"bios.c-states=off\"]", 1);
+    let why = parse(&firmware).unwrap_err();
+    assert!(why.contains("gate p99: it would compare nodes that have not booted"), "{why}");
+    let restarted = firmware.replacen("[targets]", "reboot = \"gently\"\n[targets]", 1);
+    assert!(!parse(&restarted).unwrap().change.waits_for_others());
+}
+
+#[test]
 fn nodes_are_meant_by_group_label_or_name() {
     let labels = |words: &[&str]| {
         words

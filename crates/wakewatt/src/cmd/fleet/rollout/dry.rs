@@ -9,6 +9,9 @@ use wakewatt_core::visible;
 use wakewatt_fleet::rollout::kind::FIRMWARE_PLAN;
 use wakewatt_fleet::rollout::plan::Plan;
 
+/// Where nobody is restarted.
+const STAGED: &str = "staged for the next boot; nobody is restarted";
+
 /// Every node's own plan, equal ones together.
 pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
     let mut out = format!("{}\n", style.bold(&format!("{}: nothing is changed.", plan.name)));
@@ -17,14 +20,15 @@ pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
         let n = of.iter().filter(|s| **s == Some(at)).count();
         let window_s = plan.window_ms(at, n) / 1000;
         let gates: Vec<&str> = plan.gates_of(at).map(|(_, g)| g.name.as_str()).collect();
-        let gates = if gates.is_empty() { "no gates".into() } else { format!("gates {}", gates.join(", ")) };
         let nodes = if n == 1 { "1 node".into() } else { format!("{n} nodes") };
         let pause_s = stage.pause_ms / 1000;
         let then = match (plan.change.is_firmware(), &plan.change.reboot) {
             (false, _) => format!("a node undoes itself after {window_s} s unless confirmed"),
-            (true, None) => "staged for the next boot; nobody is restarted, and nothing undoes itself".into(),
+            (true, None) if gates.is_empty() => format!("{STAGED}, and nothing undoes itself"),
+            (true, None) => format!("{STAGED}, nothing undoes itself, and the gates say nothing of the change, which is not in force"),
             (true, Some(_)) => "staged, and RESTARTED; nothing undoes itself".into(),
         };
+        let gates = if gates.is_empty() { "no gates".into() } else { format!("gates {}", gates.join(", ")) };
         let _ =
             writeln!(out, "\n{}: {nodes}, pause {pause_s} s, {gates}; {then}", style.bold(&visible::line(&stage.name)));
         for (node, _) in looked.iter().zip(&of).filter(|(_, s)| **s == Some(at)) {

@@ -1,16 +1,20 @@
 //! The conductor with machines that answer as `tune` does, an operator who is killed at each write, and orders that get lost.
 
-use super::*;
-use crate::book::{Book, BookError};
-use crate::carrier::{Carrier, CarryError, Order, Reply};
-use crate::node::{Node, NodeName};
+#![allow(clippy::unwrap_used)]
+
+mod memory;
+
+use memory::{Memory, Says};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use wakewatt_fleet::rollout::gate::{Verdict, Word};
+use wakewatt_carry::book::BookError;
+use wakewatt_carry::rollout::*;
+use wakewatt_carry::{Carrier, CarryError, Node, NodeName, Order, Reply};
+use wakewatt_fleet::rollout::gate::Word;
 use wakewatt_fleet::rollout::machine::{resume, undo_all};
-use wakewatt_fleet::rollout::plan::{Gate, Plan, parse};
+use wakewatt_fleet::rollout::plan::{Plan, parse};
 use wakewatt_fleet::rollout::state::{Beginning, End, Is, Rollout};
 
 /// One machine: its transactions, and how often it was changed.
@@ -99,51 +103,6 @@ impl Carrier for Fleet {
     }
 }
 
-/// A book in memory, whose writer is killed at a write.
-#[derive(Default)]
-struct Memory {
-    state: Option<Vec<u8>>,
-    lines: Vec<String>,
-    n_left: Option<usize>,
-}
-
-impl Memory {
-    fn dies(&mut self) -> Result<(), BookError> {
-        match &mut self.n_left {
-            Some(0) => Err(BookError::Broken { place: "memory".into(), why: "killed".into() }),
-            Some(n) => {
-                *n -= 1;
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Book for Memory {
-    fn place(&self) -> String {
-        "memory".into()
-    }
-    fn read(&mut self) -> Result<Option<Vec<u8>>, BookError> {
-        Ok(self.state.clone())
-    }
-    fn write(&mut self, state: &[u8]) -> Result<(), BookError> {
-        self.dies()?;
-        self.state = Some(state.to_vec());
-        Ok(())
-    }
-    fn audit(&mut self, line: &str) -> Result<(), BookError> {
-        self.dies()?;
-        assert!(!line.contains('\n') && serde_json::from_str::<Value>(line).is_ok());
-        self.lines.push(line.into());
-        Ok(())
-    }
-    fn annotate(&mut self, _: &NodeName, marks: &BTreeMap<String, String>) -> Result<(), BookError> {
-        assert!(marks.contains_key("rollout-state"));
-        Ok(())
-    }
-}
-
 /// Time goes by only where somebody sleeps.
 #[derive(Default)]
 struct Now {
@@ -164,16 +123,6 @@ impl World for Now {
     }
     fn tell(&self, _: &Rollout, line: &str) {
         self.told.borrow_mut().push(line.into());
-    }
-}
-
-struct Says(Word);
-
-impl Judge for Says {
-    fn judge(&self, _: &Gate, r: &Rollout) -> Verdict {
-        // The canary passes; what comes after may not.
-        let word = if r.stage == 0 { Word::Passed } else { self.0 };
-        Verdict::new(word, "as told")
     }
 }
 
