@@ -47,7 +47,7 @@ impl Rule for FrequencyRamp {
         let is_bound = after.n_unsteady * 2 > after.n_repeats;
         let slowest = percent(after.slowest_ratio.unwrap_or(1.0));
         let title = say!(
-            "After {} of idle CPU {cpu} takes {}{} to full speed, from {slowest} of it",
+            "After {} of idle, CPU {cpu} takes {}{} to full speed, from {slowest} of it",
             show_ns(after.idle_ns),
             if is_bound { word!("more than ") } else { "" },
             words(ramp)

@@ -48,7 +48,12 @@ impl Rule for RunQueueContention {
                     "/proc/stat",
                     format!("procs_running {n}"),
                 ),
-                _ => return gap.map_or_else(|| Answer::no(word!("no pressure")), Answer::gap),
+                _ => {
+                    let unread = || {
+                        Answer::cannot_tell(word!("CPU pressure was not read"), word!("wakewatt inspect load"))
+                    };
+                    return gap.map_or_else(unread, Answer::gap);
+                }
             },
         };
         let cost = Cost::unknown(word!(

@@ -60,7 +60,7 @@ impl Rule for TailReversal {
             .remedy(
                 word!(
                     "Do not poll to lower a median if it is the tail that hurts. In a guest, ask for a CPU of its own \
-                    or for halt polling on the host; on metal, allow the shallowest sleeping state instead of \
+                    or for halt polling on the host; on bare metal, allow the shallowest sleeping state instead of \
                     none."
                 ),
                 word!("The median stays where it is."),

@@ -102,7 +102,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     let mut finding = Finding::new(rule, Weight::Risk, Confidence::High, title, Cost::measured_ns(latency_ns, text))
         .on(
             word!("trace: sched_waking to sched_switch, by idle state"),
-            say!("{state}, woken by {}", worst.class.words()),
+            say!("{state}, woken by {}", told(worst.class.words())),
         );
     for payer in payers {
         finding = finding.on(word!("trace: processes woken out of idle"), payer);
@@ -110,7 +110,7 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     for (payers, rows) in groups.iter() {
         for row in rows {
             let text = say!("{} {} over {} wake-ups", row.name, a_second(row.total_ns, traced), row.n);
-            finding = finding.on(say!("trace: {}s woken out of {state} in {window}, measured", payers.by.word()), text);
+            finding = finding.on(say!("trace: {}s woken out of {state} in {window}, measured", told(payers.by.word())), text);
         }
     }
     if n_passing > 0 {

@@ -87,7 +87,7 @@ pub(super) fn changed(run: &ExperimentRun) -> Table {
     };
     let rows = paths.into_iter().map(|path| {
         let (before, after) = (find(&run.before, path), find(&run.after, path));
-        let same = if before == after { word!("yes") } else { "NO" };
+        let same = if before == after { word!("yes") } else { word!("NO") };
         vec![path.clone(), before, after, same.into()]
     });
     Table {

@@ -83,7 +83,7 @@ fn published(held: &[Held]) -> Section {
     };
     out.tables.push(Table {
         caption: word!("Figures of others, and the model's").into(),
-        heads: heads(&[word!("what"), word!("why"), word!("published"), word!("simulated"), word!("off")]),
+        heads: heads(&[word!("what"), word!("why"), word!("published"), word!("simulated"), word!("deviation")]),
         rows: held.iter().map(row).collect(),
         n_text_columns: 2,
     });
