@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use wakewatt_carry::book::BookError;
+use wakewatt_carry::book::{Book as _, BookError};
 use wakewatt_carry::rollout::*;
 use wakewatt_carry::{Carrier, CarryError, Node, NodeName, Order, Reply};
 use wakewatt_fleet::rollout::gate::Word;

@@ -149,7 +149,11 @@ impl Conductor<'_> {
             Task::Undo(at) => ("undo", at),
             Task::Judge(at) => {
                 let gate = self.plan.gates.get(at).map_or("", |g| g.name.as_str());
-                let remark = if self.plan.change.waits_for_others() { "; of the change it says nothing, which waits for a boot" } else { "" };
+                let remark = if self.plan.change.waits_for_others() {
+                    "; of the change it says nothing, which waits for a boot"
+                } else {
+                    ""
+                };
                 self.world.tell(r, &format!("gate {gate}: {result}{remark}"));
                 return self.log(r, "gate", None, &json!({ "gate": gate, "result": result }));
             }

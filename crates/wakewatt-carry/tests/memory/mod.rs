@@ -11,10 +11,10 @@ use wakewatt_fleet::rollout::state::Rollout;
 
 /// What was written, and how many writes are left before the writer is killed.
 #[derive(Default)]
-pub struct Memory {
-    pub state: Option<Vec<u8>>,
-    pub lines: Vec<String>,
-    pub n_left: Option<usize>,
+pub(crate) struct Memory {
+    pub(crate) state: Option<Vec<u8>>,
+    pub(crate) lines: Vec<String>,
+    pub(crate) n_left: Option<usize>,
 }
 
 impl Memory {
@@ -56,7 +56,7 @@ impl Book for Memory {
 }
 
 /// The canary passes; what comes after may not.
-pub struct Says(pub Word);
+pub(crate) struct Says(pub(crate) Word);
 
 impl Judge for Says {
     fn judge(&self, _: &Gate, r: &Rollout) -> Verdict {

@@ -256,12 +256,7 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
     }
 }
 
-fn table(
-    told: &mut Told,
-    facts: &Snapshot,
-    what: impl Fn(&str) -> String,
-    of: impl Fn(&IdleState) -> &PerCpu<u64>,
-) {
+fn table(told: &mut Told, facts: &Snapshot, what: impl Fn(&str) -> String, of: impl Fn(&IdleState) -> &PerCpu<u64>) {
     for state in &facts.idle.states {
         let said: Vec<String> = of(state).known().map(|(cpus, ns)| with_cpus(show_ns(*ns), cpus, facts)).collect();
         if !said.is_empty() {

@@ -108,9 +108,7 @@ fn state(word: &str, evidence: &Evidence) -> Option<Explanation> {
         kind: Kind::IdleState,
         family: None,
         title: None,
-        text: say!(
-            "An idle state that the driver of this machine registered; its description is \"{description}\"."
-        ),
+        text: say!("An idle state that the driver of this machine registered; its description is \"{description}\"."),
         here: here::of_state(state, &evidence.facts),
         cannot_tell: Vec::new(),
         source: Some("/sys/devices/system/cpu/cpu*/cpuidle".into()),

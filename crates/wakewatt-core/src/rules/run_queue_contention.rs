@@ -49,9 +49,8 @@ impl Rule for RunQueueContention {
                     format!("procs_running {n}"),
                 ),
                 _ => {
-                    let unread = || {
-                        Answer::cannot_tell(word!("CPU pressure was not read"), word!("wakewatt inspect load"))
-                    };
+                    let unread =
+                        || Answer::cannot_tell(word!("CPU pressure was not read"), word!("wakewatt inspect load"));
                     return gap.map_or_else(unread, Answer::gap);
                 }
             },

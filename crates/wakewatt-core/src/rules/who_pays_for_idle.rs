@@ -110,7 +110,8 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     for (payers, rows) in groups.iter() {
         for row in rows {
             let text = say!("{} {} over {} wake-ups", row.name, a_second(row.total_ns, traced), row.n);
-            finding = finding.on(say!("trace: {}s woken out of {state} in {window}, measured", told(payers.by.word())), text);
+            finding =
+                finding.on(say!("trace: {}s woken out of {state} in {window}, measured", told(payers.by.word())), text);
         }
     }
     if n_passing > 0 {

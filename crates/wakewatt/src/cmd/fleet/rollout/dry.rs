@@ -25,7 +25,9 @@ pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
         let then = match (plan.change.is_firmware(), &plan.change.reboot) {
             (false, _) => format!("a node undoes itself after {window_s} s unless confirmed"),
             (true, None) if gates.is_empty() => format!("{STAGED}, and nothing undoes itself"),
-            (true, None) => format!("{STAGED}, nothing undoes itself, and the gates say nothing of the change, which is not in force"),
+            (true, None) => format!(
+                "{STAGED}, nothing undoes itself, and the gates say nothing of the change, which is not in force"
+            ),
             (true, Some(_)) => "staged, and RESTARTED; nothing undoes itself".into(),
         };
         let gates = if gates.is_empty() { "no gates".into() } else { format!("gates {}", gates.join(", ")) };
