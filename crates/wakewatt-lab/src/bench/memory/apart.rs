@@ -213,7 +213,8 @@ fn obey(
 fn measured(spec: &MemorySpec, stop: &AtomicBool, unprotected: Option<String>, send: &Sender<Event>) -> Said {
     let progress = |share: f64, what: &str| drop(send.send(Event::Said(Said::At(share, what.into()))));
     let run = || memory(spec, &Live::this_machine(), stop, &progress);
-    // A crash must be an answer, or the other end waits for one.
+    // A crash must be an answer, or the other end waits for one. (Where a panic ends the process at once, as in what packages hold, its
+    // closed output is the answer.)
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(Err(BenchError::Crashed)) {
         Ok(mut sample) => {
             sample.not_done.extend(unprotected);
