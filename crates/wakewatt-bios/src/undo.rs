@@ -225,6 +225,17 @@ pub fn is_as_before(bios: &Bios, journal: &Journal) -> bool {
         })
 }
 
+/// All that was to be staged waits, and nothing else does: so whoever holds it holds ours. What a profile forces may wait or not.
+pub fn waits_alone(bios: &Bios, journal: &Journal) -> bool {
+    let is_ours = |entry: &Entry| {
+        let waiting = bios.pending.get(&entry.attribute);
+        waiting.map_or(entry.is_moved, |waiting| is_same(bios, &entry.attribute, waiting, &entry.ours))
+    };
+    !bios.pending.is_empty()
+        && journal.entries.iter().all(is_ours)
+        && bios.pending.keys().all(|name| journal.entries.iter().any(|entry| entry.attribute == *name))
+}
+
 fn foreign(bios: &Bios, entry: &Entry) -> Option<Foreign> {
     let name = &entry.attribute;
     let is_known = |value: &Setting| {
@@ -248,11 +259,13 @@ fn cancel(service: &mut dyn Change, journal: &Journal, bios: &Bios, out: &mut Un
     let is_waiting = bios.pending.keys().any(is_ours);
     let job = match &journal.job {
         Some(path) if is_waiting => job::look(service, path).filter(job::Job::is_waiting),
-        // Whoever staged it died before the job was noted: it is ours if all that waits is.
-        None if is_all_ours => match bios.settings_path.as_deref().map(|settings| job::holder(service, settings)) {
-            Some(job::Holder::Job(job)) => Some(job),
-            _ => None,
-        },
+        // Whoever staged it may have died before its job was noted.
+        None if waits_alone(bios, journal) => {
+            match bios.settings_path.as_deref().map(|path| job::holder(service, path)) {
+                Some(Ok(job::Holder::Job(job))) => Some(job).filter(job::Job::is_waiting),
+                _ => None,
+            }
+        }
         _ => None,
     };
     if let Some(job::Job { path, .. }) = job {

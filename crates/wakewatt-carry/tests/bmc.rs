@@ -275,31 +275,57 @@ fn what_a_boot_drops_is_seen() {
     assert_eq!(fleet.carrier.found(&node, "fw-1").unwrap(), None);
 }
 
+/// A fleet of one on which a change was staged by somebody who died before noting so.
+fn unnoted(vendor: Vendor) -> (Fleet, Plan, NodeName, std::path::PathBuf) {
+    let (fleet, plan, node) = (fleet(&[vendor]), plan("", ""), NodeName::new("n0").unwrap());
+    let journal = fleet._dir.path().join("bios/fw-1/n0/bios-1.json");
+    assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
+    let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
+    (noted["phase"], noted["job"]) = ("open".into(), serde_json::Value::Null);
+    std::fs::write(&journal, noted.to_string()).unwrap();
+    (fleet, plan, node, journal)
+}
+
 #[test]
 fn killed_after_the_bmc_took_it_and_before_that_was_noted() {
     for vendor in [Vendor::Dell, Vendor::Hpe, Vendor::Supermicro] {
-        let (fleet, plan, node) = (fleet(&[vendor]), plan("", ""), NodeName::new("n0").unwrap());
-        let (bmc, journal) = (fleet.bmcs[0].as_ref().unwrap(), fleet._dir.path().join("bios/fw-1/n0/bios-1.json"));
+        let (fleet, plan, node, journal) = unnoted(vendor);
+        let bmc = fleet.bmcs[0].as_ref().unwrap();
         let before = bmc.current();
-        assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
-        let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
-        (noted["phase"], noted["job"]) = ("open".into(), serde_json::Value::Null);
-        let as_killed = noted.to_string();
-        // Taken back at once.
-        std::fs::write(&journal, &as_killed).unwrap();
-        assert_eq!(fleet.carrier.take_back(&node, "fw-1", &plan.change), machine::Outcome::Done, "{vendor:?}");
-        assert!(fleet.is_nothing_waiting() && !journal.exists());
         // Looked at by whoever goes on, then taken back.
-        assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
-        std::fs::write(&journal, as_killed).unwrap();
         let found = fleet.carrier.found(&node, "fw-1").unwrap().unwrap();
         assert!(found.broken.is_none() && found.waits == machine::Waits::Change, "{found:?}");
-        let noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
-        assert_eq!((noted["phase"].as_str(), noted["job"].is_string()), (Some("staged"), vendor == Vendor::Dell));
         assert_eq!(fleet.carrier.take_back(&node, "fw-1", &plan.change), machine::Outcome::Done, "{vendor:?}");
+        assert!(fleet.is_nothing_waiting() && !journal.exists());
         bmc.boot();
-        assert!(fleet.is_nothing_waiting() && bmc.current() == before);
+        assert_eq!(bmc.current(), before);
     }
+}
+
+#[test]
+fn what_no_job_would_apply_is_a_failed_stage_and_what_cannot_be_read_is_not_known() {
+    let (fleet, _, node, _) = unnoted(Vendor::Dell);
+    let bmc = fleet.bmcs[0].as_ref().unwrap();
+    let broken = || fleet.carrier.found(&node, "fw-1").map(|found| found.unwrap().broken);
+    bmc.lose_list_of_jobs(true);
+    assert!(broken().unwrap_err().contains("503"), "{:?}", broken());
+    bmc.lose_list_of_jobs(false);
+    assert_eq!(broken(), Ok(None));
+    bmc.set_job(Some("Failed"));
+    assert!(broken().unwrap().unwrap().contains("has failed"));
+    bmc.set_job(None);
+    assert!(broken().unwrap().unwrap().contains("no job would apply them"));
+}
+
+#[test]
+fn a_job_that_holds_more_than_ours_is_left_alone() {
+    let (fleet, plan, node, _) = unnoted(Vendor::Dell);
+    let bmc = fleet.bmcs[0].as_ref().unwrap();
+    bmc.set_pending("LogicalProc", "Disabled".into());
+    let came = fleet.carrier.take_back(&node, "fw-1", &plan.change);
+    assert!(matches!(came, machine::Outcome::Unsure(_)), "{came:?}");
+    assert!(bmc.log().iter().all(|line| !line.starts_with("DELETE") || line.contains("/Sessions/")), "{:?}", bmc.log());
+    assert_eq!(bmc.pending()["LogicalProc"], "Disabled");
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn encode(site: &Site, word: &str) -> Result<String, String> {
                 _ => refuse(say!("{word:?} is none of {words}{hint}", words = site.valid, hint = "")),
             }
         }
-        Valid::Text(how) => refuse(say!("{word:?} cannot be taken as {how}")),
+        Valid::Text(_) => refuse(say!("{word:?} cannot be taken as {how}", how = site.valid)),
     }
 }
 

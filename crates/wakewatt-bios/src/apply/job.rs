@@ -5,7 +5,7 @@
 //! is settled (scheduled, running, done, failed) or a few looks are over; it runs at the next boot.
 
 use crate::link::{link, members};
-use crate::service::{Answer, Change};
+use crate::service::{Answer, Change, NoDocument};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -39,6 +39,9 @@ impl Job {
         let words = ["Scheduled", "New", "Pending", "Starting", "Scheduling", "Downloaded"];
         self.state.as_deref().is_some_and(|state| words.iter().any(|word| word.eq_ignore_ascii_case(state)))
     }
+    fn is_done(&self) -> bool {
+        self.state.as_deref().is_some_and(|state| state.eq_ignore_ascii_case("Completed"))
+    }
     fn is_settled(&self) -> bool {
         let unsettled = ["New", "Scheduling", "Downloading"];
         self.state.as_deref().is_some_and(|state| !unsettled.iter().any(|word| word.eq_ignore_ascii_case(state)))
@@ -47,11 +50,14 @@ impl Job {
 
 /// Reads a job.
 pub fn look(service: &mut dyn Change, path: &str) -> Option<Job> {
-    let json = service.get(path).ok()?.json;
+    Some(read(path, &service.get(path).ok()?.json))
+}
+
+fn read(path: &str, json: &Value) -> Job {
     let text = |value: &Value| value.as_str().map(|text| visible::line(text).into_owned());
     let state = text(&json["JobState"]).or_else(|| text(&json["TaskState"]));
     let said = text(&json["Message"]).or_else(|| text(&json["Messages"][0]["Message"])).unwrap_or_default();
-    Some(Job { path: path.into(), state, said })
+    Job { path: path.into(), state, said }
 }
 
 /// This BMC applies nothing without a job, and would make none.
@@ -89,30 +95,34 @@ pub(super) fn of(
     Ok(Some(job))
 }
 
-/// The job that holds what waits, where the settings object names a list: for those who died before they could note its path. Such a
-/// BMC takes one change of its BIOS at a time, so the one that waits is that one.
-pub(crate) fn holder(service: &mut dyn Change, settings: &str) -> Holder {
-    let jobs = service.get(settings).ok().and_then(|document| jobs_of(&document.json));
-    let listed = jobs.and_then(|jobs| service.get(&jobs).ok());
-    let Some(listed) = listed else { return Holder::NotTold };
-    let mut all = members(&listed.json);
-    // Their ids grow with time; of two, the longer is the later.
-    all.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
-    let waiting = all.iter().take(NEWEST).find_map(|path| {
-        let is_of_bios = service.get(path).is_ok_and(|document| document.json["JobType"] == "BIOSConfiguration");
-        look(service, path).filter(|job| is_of_bios && job.is_waiting())
-    });
-    waiting.map_or(Holder::Nobody, Holder::Job)
+/// Who applies what waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// This BMC lists no jobs: it needs none.
+    NotListed,
+    /// It takes a job here, and none is under way.
+    Nobody,
+    /// This one, which may have failed.
+    Job(Job),
 }
 
-/// Who applies what waits.
-pub(crate) enum Holder {
-    /// This BMC lists no jobs, or does not tell.
-    NotTold,
-    /// It takes a job here, and there is none.
-    Nobody,
-    /// This one.
-    Job(Job),
+/// The job that holds what waits, for those who died before they could note its path: a BMC that lists jobs takes one change of its
+/// BIOS at a time, so it is the newest. A list or a job that cannot be read is an error, never nobody.
+pub fn holder(service: &mut dyn Change, settings: &str) -> Result<Holder, NoDocument> {
+    let document = service.get(settings)?;
+    let Some(jobs) = jobs_of(&document.json) else { return Ok(Holder::NotListed) };
+    let mut all = members(&service.get(&jobs)?.json);
+    // Restarts are listed too, under names of their own. Numbers grow with time; of two, the longer is the later.
+    all.retain(|path| path.rsplit('/').next().is_some_and(|id| id.starts_with("JID_")));
+    all.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
+    for path in all.into_iter().take(NEWEST) {
+        let json = service.get(&path)?.json;
+        if json["JobType"] == "BIOSConfiguration" {
+            let job = read(&path, &json);
+            return Ok(if job.is_done() { Holder::Nobody } else { Holder::Job(job) });
+        }
+    }
+    Ok(Holder::Nobody)
 }
 
 fn jobs_of(settings: &Value) -> Option<String> {

@@ -6,7 +6,6 @@
 //! out), plans without a registry (unless told), and a BIOS in which somebody else's changes wait. The machine is restarted
 //! only if that was asked for.
 
-pub mod adopt;
 pub mod job;
 pub mod reboot;
 pub mod stage;

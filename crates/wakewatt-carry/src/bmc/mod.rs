@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
-use wakewatt_bios::apply::adopt::{Adopted, adopt};
+use wakewatt_bios::apply::job::{Holder, holder};
 use wakewatt_bios::apply::{self, ApplyError, job, reboot};
 use wakewatt_bios::journal::{Journal, Phase};
 use wakewatt_bios::live::LiveService;
 use wakewatt_bios::plan::plan;
 use wakewatt_bios::show::show;
-use wakewatt_bios::undo::{is_as_before, undo};
+use wakewatt_bios::undo::{is_as_before, undo, waits_alone};
 use wakewatt_bios::verify::{Hold, verify};
 use wakewatt_bios::walk::{self, Bios, Machine};
 use wakewatt_bios::wish::Wish;
@@ -159,9 +159,8 @@ fn found(
     service: &mut LiveService,
     machine: &Machine,
     bios: &Bios,
-    journal: &mut Journal,
+    journal: &Journal,
 ) -> Result<Option<Found>, String> {
-    let is_without_job = adopt(service, bios, journal).map_err(|why| why.to_string())? == Adopted::WithoutJob;
     let is_as_before = is_as_before(bios, journal);
     match (journal.phase, is_as_before) {
         (Phase::Open, true) => return Ok(None),
@@ -190,9 +189,19 @@ fn found(
         let said = if said.is_empty() { said } else { format!("; the BMC says {said}") };
         format!("{}={} was dropped, it is {now}{said}", held.attribute, held.wished)
     });
-    let without = is_without_job.then(|| "its values wait, but nobody made the job that would apply them".to_string());
-    let broken = without.or(failed).or(dropped);
+    let broken = unnoted(service, bios, journal)?.or(failed).or(dropped);
     Ok(Some(Found { id: journal.id(), how: How::Unconfirmed, undone_in_ms: None, broken, waits }))
+}
+
+/// Why no boot will apply what somebody staged who died before noting its job.
+fn unnoted(service: &mut LiveService, bios: &Bios, journal: &Journal) -> Result<Option<String>, String> {
+    let is_open = journal.phase == Phase::Open && waits_alone(bios, journal);
+    let Some(settings) = bios.settings_path.as_deref().filter(|_| is_open) else { return Ok(None) };
+    Ok(match holder(service, settings).map_err(|why| why.to_string())? {
+        Holder::Nobody => Some("its values wait, but no job would apply them".into()),
+        Holder::Job(job) if job.is_failed() => Some(format!("the job that would apply it has failed: {}", job.said)),
+        Holder::Job(_) | Holder::NotListed => None,
+    })
 }
 
 impl Firmware for Bmcs {
@@ -211,10 +220,10 @@ impl Firmware for Bmcs {
 
     fn found(&self, node: &NodeName, id: &str) -> Result<Option<Found>, String> {
         // Without a journal nothing was ever sent.
-        let Some(mut journal) = self.journal(node, id)? else { return Ok(None) };
+        let Some(journal) = self.journal(node, id)? else { return Ok(None) };
         let (mut service, machine) = self.enter(node)?;
         let bios = machine.bios.as_ref().map_err(|why| why.to_string())?;
-        found(&mut service, &machine, bios, &mut journal)
+        found(&mut service, &machine, bios, &journal)
     }
 
     fn stage(&self, node: &NodeName, id: &str, change: &Change) -> Outcome {

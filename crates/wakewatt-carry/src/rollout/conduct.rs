@@ -149,12 +149,11 @@ impl Conductor<'_> {
             Task::Undo(at) => ("undo", at),
             Task::Judge(at) => {
                 let gate = self.plan.gates.get(at).map_or("", |g| g.name.as_str());
-                let remark = if self.plan.change.waits_for_others() {
-                    "; of the change it says nothing, which waits for a boot"
-                } else {
-                    ""
-                };
-                self.world.tell(r, &format!("gate {gate}: {result}{remark}"));
+                let is_in_force = !r.of_stage(r.stage).any(|(_, node)| node.waits_for_boot);
+                let remark =
+                    if is_in_force { "" } else { "; the change still waits for a boot, so this says nothing of it" };
+                let result = format!("{result}{remark}");
+                self.world.tell(r, &format!("gate {gate}: {result}"));
                 return self.log(r, "gate", None, &json!({ "gate": gate, "result": result }));
             }
         };

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
 use crate::evidence::Evidence;
+use crate::fact::Fact;
 use wakewatt_words::{say, word};
 
 const PATH: &str = "/proc/pressure/cpu";
@@ -23,8 +24,8 @@ impl Rule for RunQueueContention {
         let load = &evidence.facts.load;
         let n_cpus = evidence.facts.cpus.online.get().map_or(0, crate::cpuset::CpuSet::len) as u64;
         let running = load.stat.get().and_then(|s| s.n_running);
-        let (weight, confidence, title, path, says) = match (load.cpu_pressure.get(), load.cpu_pressure.gap()) {
-            (Some(p), _) if p.some.over_60s_ratio >= 0.1 => {
+        let (weight, confidence, title, path, says) = match &load.cpu_pressure {
+            Fact::Known(p) if p.some.over_60s_ratio >= 0.1 => {
                 let share = percent(p.some.over_60s_ratio);
                 (
                     Weight::Problem,
@@ -34,13 +35,13 @@ impl Rule for RunQueueContention {
                     share,
                 )
             }
-            (Some(p), _) => {
+            Fact::Known(p) => {
                 return Answer::no(say!(
                     "tasks waited for a CPU during {} of the last minute",
                     percent(p.some.over_60s_ratio)
                 ));
             }
-            (None, gap) => match running {
+            Fact::Gap(gap) => match running {
                 Some(n) if n_cpus > 0 && n > 2 * n_cpus => (
                     Weight::Risk,
                     Confidence::Low,
@@ -48,11 +49,7 @@ impl Rule for RunQueueContention {
                     "/proc/stat",
                     format!("procs_running {n}"),
                 ),
-                _ => {
-                    let unread =
-                        || Answer::cannot_tell(word!("CPU pressure was not read"), word!("wakewatt inspect load"));
-                    return gap.map_or_else(unread, Answer::gap);
-                }
+                _ => return Answer::gap(gap),
             },
         };
         let cost = Cost::unknown(word!(

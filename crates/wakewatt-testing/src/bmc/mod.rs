@@ -95,6 +95,17 @@ impl Emulator {
         self.state().n_busy = n_times;
     }
 
+    /// The list of jobs cannot be read.
+    pub fn lose_list_of_jobs(&self, is_lost: bool) {
+        self.state().is_list_lost = is_lost;
+    }
+
+    /// The job that waits comes to this; none: somebody has deleted it, and what it held still waits.
+    pub fn set_job(&self, word: Option<&'static str>) {
+        let mut state = self.state();
+        state.job = word.and_then(|word| Some((state.job?.0, word)));
+    }
+
     /// The machine boots: what waits is judged and applied.
     pub fn boot(&self) {
         self.state().boot();

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
 /// Where Dell keeps jobs.
 const JOBS: &str = "/redfish/v1/Managers/iDRAC.Embedded.1/Oem/Dell/Jobs";
+/// A change of long ago, that is done.
+const OLD_JOB: u32 = 0;
 /// What clears a Dell's pending values.
 const CLEAR: &str = "/redfish/v1/Systems/System.Embedded.1/Bios/Settings/Actions/Oem/DellManager.ClearPending";
 
@@ -22,10 +24,11 @@ pub(super) struct State {
     pub(super) resets: Vec<String>,
     pub(super) n_stale: u32,
     pub(super) n_busy: u32,
+    pub(super) is_list_lost: bool,
     n_logins: u32,
     tag: u32,
     /// Its number and state.
-    job: Option<(u32, &'static str)>,
+    pub(super) job: Option<(u32, &'static str)>,
     n_jobs: u32,
     messages: Vec<Value>,
 }
@@ -43,6 +46,7 @@ impl State {
             resets: Vec::new(),
             n_stale: 0,
             n_busy: 0,
+            is_list_lost: false,
             n_logins: 0,
             tag: 1,
             job: None,
@@ -129,10 +133,15 @@ impl State {
                 "Registry": model.registry_name, "Location": [{ "Language": "ja", "Uri": "/x" }, { "Language": "en", "Uri": model.registry }] }))
             }
             p if p == model.registry => ok(self.registry()),
-            // An old one that is done lies before the one that waits.
-            JOBS if self.vendor == Vendor::Dell => {
-                let numbers = [0].into_iter().chain(self.job.map(|(n, _)| n));
-                ok(json!({ "Members": numbers.map(|n| link(&format!("{JOBS}/JID_{n}"))).collect::<Vec<_>>() }))
+            // Restarts, and changes of long ago that are done, stand beside the one that waits.
+            JOBS if self.vendor == Vendor::Dell && !self.is_list_lost => {
+                let restarts = (0..40).map(|n| format!("{JOBS}/RID_{n}"));
+                let changes = [OLD_JOB].into_iter().chain(self.job.map(|(n, _)| n)).map(|n| format!("{JOBS}/JID_{n}"));
+                ok(json!({ "Members": restarts.chain(changes).map(|path| link(&path)).collect::<Vec<_>>() }))
+            }
+            JOBS => Reply::error(503, "Base.1.12.ServiceTemporarilyUnavailable", "Not now."),
+            p if p == format!("{JOBS}/JID_{OLD_JOB}") => {
+                ok(json!({ "Id": "JID_0", "JobState": "Completed", "JobType": "BIOSConfiguration" }))
             }
             // iLO wants the slash and says so.
             p if is_hpe && [model.system, model.bios, model.settings].iter().any(|m| m.trim_end_matches('/') == p) => {

@@ -278,6 +278,14 @@ impl Plan {
 
     /// Why these stages cannot be carried out with so many nodes.
     pub fn unfit(&self, n_nodes: usize) -> Option<String> {
+        // Here and not where a plan is read: one that was begun before this was asked for must still be ended, or taken back.
+        let compares = |at: usize| self.gates_of(at).find(|(_, g)| matches!(g.kind, GateKind::Compare(_)));
+        if let Some((_, gate)) = (0..self.stages.len()).find_map(compares).filter(|_| self.change.waits_for_others()) {
+            return Some(format!(
+                "gate {}: it would compare nodes that this plan does not boot, so nothing need be in force yet; add reboot = \"gently\", or compare after the boot",
+                gate.name
+            ));
+        }
         let of = self.stages_of(n_nodes);
         let n_of = |at: usize| of.iter().filter(|s| **s == Some(at)).count();
         if let Some((_, stage)) = self.stages.iter().enumerate().find(|(at, _)| n_of(*at) == 0) {
@@ -296,7 +304,7 @@ impl Plan {
             }
             n_before += n;
             let n_unchanged = n_nodes - n_before;
-            let compares = self.gates_of(at).find(|(_, g)| matches!(g.kind, GateKind::Compare(_)));
+            let compares = compares(at);
             let is_told = compares.is_some_and(|(_, g)| g.cannot_tell != CannotTell::Pass);
             if let (true, Some((_, gate))) = (is_told && n_unchanged < super::did::LEAST_UNCHANGED, compares) {
                 return Some(format!(

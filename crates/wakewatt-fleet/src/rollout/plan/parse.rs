@@ -51,15 +51,6 @@ pub fn parse(text: &str) -> Result<Plan, String> {
                 gate.name
             ));
         }
-        // Before the boot nothing is in force: a passed comparison would be a proof of nothing.
-        if let Some(gate) =
-            plan.gates.iter().find(|g| plan.change.waits_for_others() && matches!(g.kind, GateKind::Compare(_)))
-        {
-            return Err(format!(
-                "gate {}: it would compare nodes that have not booted, on which nothing is in force yet; add reboot = \"gently\", or ask the gate after the boot",
-                gate.name
-            ));
-        }
     }
     match plan.stages.is_empty() {
         true => Err("[[stage]]: there is none; begin with canary = 1".into()),

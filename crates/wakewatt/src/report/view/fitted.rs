@@ -122,7 +122,7 @@ fn signed(ratio: f64) -> String {
 
 /// What is said of a level, on the page and in the terminal.
 pub(crate) const LEVEL_HEADS: [&str; 7] =
-    ["level", "median measured", "model", "off", "CPU per request measured", "model", "off"];
+    ["level", "median measured", "model", "deviation", "CPU per request measured", "model", "deviation"];
 
 /// The row below those heads, times and shares written as its place writes them.
 pub(crate) fn level_cells(b: &Beside, time: fn(Option<f64>) -> String, off: fn(Option<f64>) -> String) -> Vec<String> {

@@ -26,7 +26,7 @@ pub(super) fn text(plan: &Plan, looked: &[Looked], style: Style) -> String {
             (false, _) => format!("a node undoes itself after {window_s} s unless confirmed"),
             (true, None) if gates.is_empty() => format!("{STAGED}, and nothing undoes itself"),
             (true, None) => format!(
-                "{STAGED}, nothing undoes itself, and the gates say nothing of the change, which is not in force"
+                "{STAGED}, nothing undoes itself, and until somebody boots its nodes the gates say nothing of the change"
             ),
             (true, Some(_)) => "staged, and RESTARTED; nothing undoes itself".into(),
         };
