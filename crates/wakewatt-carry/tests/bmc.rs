@@ -277,12 +277,13 @@ fn what_a_boot_drops_is_seen() {
 
 /// A fleet of one on which a change was staged by somebody who died before noting so.
 fn unnoted(vendor: Vendor) -> (Fleet, Plan, NodeName, std::path::PathBuf) {
-    let (fleet, plan, node) = (fleet(&[vendor]), plan("", ""), NodeName::new("n0").unwrap());
+    let (fleet, plan, node) = (fleet(&[vendor]), plan("", ""), NodeName::new("n0").expect("a name"));
     let journal = fleet._dir.path().join("bios/fw-1/n0/bios-1.json");
     assert!(matches!(fleet.carrier.stage(&node, "fw-1", &plan.change), machine::Outcome::Changed(_)));
-    let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&journal).unwrap()).unwrap();
+    let mut noted: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&journal).expect("a journal")).expect("JSON");
     (noted["phase"], noted["job"]) = ("open".into(), serde_json::Value::Null);
-    std::fs::write(&journal, noted.to_string()).unwrap();
+    std::fs::write(&journal, noted.to_string()).expect("written");
     (fleet, plan, node, journal)
 }
 
