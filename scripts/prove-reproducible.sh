@@ -77,7 +77,7 @@ for file in "$one"/*; do
     *) cp "$file" "$to/" ;;
   esac
 done
-find "$work/in" -name '*.gz' -exec gunzip -f {} +
+find "$work/in" -type f -name '*.gz' -exec gunzip -f {} +
 # A home folder of one part, such as /root, stands in documentation by right.
 names=("$work" "$home" "$(pwd)")
 case "$HOME" in /*/*) names+=("$HOME") ;; esac
