@@ -90,7 +90,7 @@ mod tests {
     fn a_long_ramp_is_a_risk_and_none_is_said_with_its_resolution() {
         assert_eq!(
             line(&FrequencyRamp, &host(9, 8e6, 0.4)),
-            "yes risk measured: after 100ms of idle cpu 3 takes 8ms to full speed, from 40 % of it"
+            "yes risk measured: after 100ms of idle, cpu 3 takes 8ms to full speed, from 40 % of it"
         );
         assert!(line(&FrequencyRamp, &host(9, 2e5, 0.9)).starts_with("yes note measured"));
         assert!(line(&FrequencyRamp, &host(2, 8e6, 0.4)).starts_with("no: full speed came at once; not seen would be"));
