@@ -50,7 +50,7 @@ pub fn measure(lab: Lab<'_>, seed: u64, meters: Meters, watch: Progress<'_>) -> 
     Ok(FitRuns { costs, conducted, not_done })
 }
 
-/// By a timer, as a planned request wakes its CPU; an interruption ends it with what there is.
+/// By a timer, as a planned request wakes its CPU, and by another CPU, as an answer does; an interruption ends it with what there is.
 fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<Vec<StateCosts>, Refusal> {
     let allowed = allowed_cpus()?;
     let cpu = pick::sleeper(&allowed).ok_or_else(|| Refusal::Unavailable("this process may use no CPU".into()))?;
@@ -59,7 +59,7 @@ fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<Vec<Sta
         cpu,
         allowed: allowed.clone(),
         states: Vec::new(),
-        kinds: vec![WakeKind::Timer],
+        kinds: vec![WakeKind::Timer, WakeKind::Futex],
         gap_ns,
         duration_ns: gap_ns.map(|gap_ns| (N_OTHER * gap_ns).max(OTHER_NS)),
         seed,

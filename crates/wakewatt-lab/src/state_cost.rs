@@ -5,7 +5,7 @@
 //! around each slice tell whether the state was really entered. The timer class flatters deep states, whose hardware may
 //! start to wake before the timer; the interrupt and the futex come unannounced (docs/methods/idle-states.md).
 
-use crate::bench::{self, BenchError, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
+use crate::bench::{self, BenchError, IdleBaseline, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
 use crate::context::Lab;
 use crate::meters::Meters;
 use crate::state_arms::StateArms;
@@ -22,6 +22,7 @@ use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
+use wakewatt_host::sched::MeasuringThread;
 
 /// Six, so that the range of the rounds' differences covers their median with 97 %.
 pub const ROUNDS: u32 = 6;
@@ -54,6 +55,8 @@ pub struct StateCostSpec {
 struct Pool {
     slice: Option<WakeupSlice>,
     round_p50_ns: Vec<u64>,
+    round_busy_ns: Vec<u64>,
+    round_waker_busy_ns: Vec<u64>,
 }
 
 /// Measures every state of the arms, then puts all back. Reasons for what is missing are added to `not_done`.
@@ -94,12 +97,12 @@ pub fn state_costs(
             }
             for (kind, pool) in spec.kinds.iter().zip(&mut pools[state]) {
                 match slice(spec, *kind, src, stop) {
-                    Ok(slice) => pool.add(slice),
+                    Ok((slice, busy)) => pool.add(slice, &busy),
                     Err(_) if stop.load(Ordering::Relaxed) => break 'rounds,
                     // A kind that does not work here is said once, by the caller's `not_done`.
                     Err(why) => {
                         let line = NotDone::named(format!("{} wake-up", kind.word()), why.to_string());
-                        pool.round_p50_ns.push(0);
+                        pool.nothing();
                         if !not_done.contains(&line) {
                             not_done.push(line);
                         }
@@ -140,7 +143,18 @@ pub fn state_costs(
 }
 
 impl Pool {
-    fn add(&mut self, slice: WakeupSlice) {
+    /// A round without: 0 is none.
+    fn nothing(&mut self) {
+        self.round_p50_ns.push(0);
+        self.round_busy_ns.push(0);
+        self.round_waker_busy_ns.push(0);
+    }
+
+    /// `busy` is CPU time per wake-up, of the woken CPU and of the one that woke it.
+    fn add(&mut self, slice: WakeupSlice, busy: &[Option<u64>]) {
+        let ns = |at: usize| busy.get(at).copied().flatten().unwrap_or(0);
+        self.round_busy_ns.push(ns(0));
+        self.round_waker_busy_ns.push(ns(1));
         self.round_p50_ns.push(slice.sample.latency.p50_ns().unwrap_or(0));
         match &mut self.slice {
             Some(pool) => pool.absorb(slice),
@@ -149,7 +163,46 @@ impl Pool {
     }
 }
 
-fn slice(spec: &StateCostSpec, kind: WakeKind, src: &dyn Source, stop: &AtomicBool) -> Result<WakeupSlice, BenchError> {
+/// One slice, and what CPU time its wake-ups cost: of the woken CPU and of its waker, each none without counters.
+fn slice(
+    spec: &StateCostSpec,
+    kind: WakeKind,
+    src: &dyn Source,
+    stop: &AtomicBool,
+) -> Result<(WakeupSlice, Vec<Option<u64>>), BenchError> {
+    // A timer has no waker, and whoever asks another CPU by interrupt waits for the answer.
+    let waker = spec.from_cpu.filter(|_| !matches!(kind, WakeKind::Timer | WakeKind::Ipi));
+    let cpus: Vec<Cpu> = std::iter::once(spec.cpu).chain(waker).collect();
+    // A sleep is counted when it ends: none may reach into the slice from before.
+    cpus.iter().for_each(|cpu| stir(*cpu));
+    let (idle, began_ns) = (IdleBaseline::read(src, &cpus), monotonic_ns());
+    let slice = wake_ups(spec, kind, src, stop)?;
+    let took_ns = monotonic_ns().saturating_sub(began_ns);
+    let idle = idle.since(src);
+    // The first wake-ups are not counted, but they cost as much.
+    let n = slice.sample.latency.n as f64 * took_ns as f64 / slice.sample.window.length_ns().max(1) as f64;
+    let busy = |cpu: &Cpu| {
+        let states = &idle.iter().find(|delta| delta.cpu == *cpu)?.states;
+        let idle_ns: u64 = states.iter().map(|s| s.time_ns).sum();
+        let busy_ns = took_ns.checked_sub(idle_ns).filter(|_| idle_ns > 0 && n >= 1.0)?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Not negative, and far below 2^64.
+        Some((busy_ns as f64 / n) as u64)
+    };
+    let busy = cpus.iter().map(busy).collect();
+    Ok((slice, busy))
+}
+
+/// Makes a CPU run something for a moment. One that cannot be used is found out by the measurement.
+fn stir(cpu: Cpu) {
+    let _ = std::thread::spawn(move || drop(MeasuringThread::enter(Some(cpu), None))).join();
+}
+
+fn wake_ups(
+    spec: &StateCostSpec,
+    kind: WakeKind,
+    src: &dyn Source,
+    stop: &AtomicBool,
+) -> Result<WakeupSlice, BenchError> {
     let duration_ns = spec.duration_ns / u64::from(ROUNDS);
     if kind == WakeKind::Timer {
         let timer = TimerSpec { gap_ns: spec.gap_ns, warmup_ns: WARMUP_NS, ..TimerSpec::on(spec.cpu, duration_ns) };
@@ -197,8 +250,14 @@ fn cost(spec: &StateCostSpec, arms: &StateArms<'_>, at: usize, pools: Vec<Pool>)
         }
         cost.n_entered += n_entered;
         cost.n_entered_any += n_entered_any;
-        let (kind, latency, round_p50_ns) = (*kind, slice.sample.latency, pool.round_p50_ns);
-        cost.wakes.push(StateWake { kind, n_entered, n_entered_any, latency, round_p50_ns, extra: None });
+        let has = |rounds: &[u64]| rounds.iter().any(|ns| *ns > 0);
+        cost.wakes.push(StateWake {
+            n_entered,
+            n_entered_any,
+            round_busy_ns: Some(pool.round_busy_ns).filter(|rounds| has(rounds)).unwrap_or_default(),
+            round_waker_busy_ns: Some(pool.round_waker_busy_ns).filter(|rounds| has(rounds)).unwrap_or_default(),
+            ..StateWake::of(*kind, slice.sample.latency, pool.round_p50_ns)
+        });
     }
     cost
 }

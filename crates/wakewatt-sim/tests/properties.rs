@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use wakewatt_sim::law::Law;
 use wakewatt_sim::outcome::Outcome;
 use wakewatt_sim::server::{
-    Arrivals, Clock, ClockGovernor, Hop, Idle, IdleGovernor, Machine, Placement, Run, Server, Timers, Turbo, Workload,
+    After, ArrivalKind, Arrivals, Clock, ClockGovernor, Hop, Idle, IdleGovernor, IdleState, Machine, Placement, Run,
+    Server, Timers, Turbo, Workload,
 };
 use wakewatt_sim::simulate;
 use wakewatt_sim::span::Span;
@@ -329,4 +330,52 @@ fn a_turbo_that_no_processor_has_is_refused() {
     for wrong in [&[(0, 2800)][..], &[(1, 2000), (4, 2800)], &[(4, 2800), (1, 2000)], &[(1, 2700)]] {
         assert_eq!(refused(wrong), Err("machine[0].clock.turbo".into()), "{wrong:?}");
     }
+}
+
+#[test]
+fn an_exit_grows_with_the_sleep_and_is_another_where_another_cpu_ends_it() {
+    let row = |asleep, exit| After { asleep, exit };
+    let sleeps = IdleState {
+        exit: None,
+        after: vec![row(Span::us(100), Span::us(10)), row(Span::ms(10), Span::us(30))],
+        after_ipi: vec![row(Span::us(1), Span::us(40))],
+        ..IdleState::claimed("sleep", Span(0), Span(0))
+    };
+    let idle = |state: &IdleState| Idle {
+        governor: IdleGovernor::Fixed,
+        table: None,
+        entry_share: 0.0,
+        state: vec![state.clone()],
+        ..Idle::default()
+    };
+    let machine = |name: &str, state: &IdleState| Machine {
+        name: name.into(),
+        cores: 1,
+        hz: 0,
+        wake_cost: Span(0),
+        idle: idle(state),
+        ..Machine::default()
+    };
+    let mut server = Server::of(machine("shop", &sleeps), plain(1.0, 1, 1).workload);
+    server.machine.push(machine("clients", &sleeps));
+    let at = |machine: &str| Hop { machine: Some(machine.into()), ..Hop::of(Law::fixed(Span::us(5))) };
+    server.workload.hop = vec![at("clients"), at("shop"), at("clients")];
+    // One request a millisecond, none near another: a client's CPU sleeps 1 ms less 85 to 110 us.
+    server.workload.arrivals =
+        Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![1000.0], ..Arrivals::poisson(1.0) };
+    server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+    let p50 = |server: &Server| run(server).quantiles.iter().find(|q| q.q == 0.5).unwrap().ns.value;
+    let by_timer = 10.0 + 20.0 * (0.9f64.ln() - 0.1f64.ln()) / 100f64.ln();
+    let said = p50(&server);
+    assert!((said - (by_timer + 2.0 * 40.0 + 15.0) * 1e3).abs() < 2e3, "{said}");
+    // CPU time that the kernel takes for a sleep, and that the shop takes to wake a client, delays neither.
+    let cpu_us = |server: &Server| run(server).machines[0].cpu_per_request_ns.value / 1e3;
+    assert!((cpu_us(&server) - 5.0).abs() < 0.1, "{}", cpu_us(&server));
+    server.machine[0].idle.state[0].overhead = vec![row(Span::us(1), Span::us(7))];
+    server.machine[1].idle.state[0].send = Span::us(3);
+    assert!((cpu_us(&server) - 15.0).abs() < 0.1, "{}", cpu_us(&server));
+    assert!((p50(&server) - said).abs() < 2e3, "{}", p50(&server));
+    server.machine.iter_mut().for_each(|m| m.idle.state[0].after_ipi.clear());
+    let said = p50(&server);
+    assert!(said < 95e3, "{said}");
 }

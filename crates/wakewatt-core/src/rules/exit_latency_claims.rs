@@ -116,12 +116,10 @@ pub(super) mod tests {
             over_claimed_ns,
         };
         let wake = StateWake {
-            kind,
             n_entered: 1000,
             n_entered_any: 1000,
-            latency: Distribution::default(),
-            round_p50_ns: Vec::new(),
             extra: Some(extra),
+            ..StateWake::of(kind, Distribution::default(), Vec::new())
         };
         let state = StateCost {
             index: 3,

@@ -117,13 +117,12 @@ mod tests {
             n_rounds: 6,
             over_claimed_ns: 0,
         });
+        let latency = Distribution::from_ns((0..2000).map(|at| if at < 1900 { 5_000 } else { 9_000 }));
         let wake = StateWake {
-            kind: WakeKind::Ipi,
             n_entered: 2000,
             n_entered_any: 2000,
-            latency: Distribution::from_ns((0..2000).map(|at| if at < 1900 { 5_000 } else { 9_000 })),
-            round_p50_ns: Vec::new(),
             extra,
+            ..StateWake::of(WakeKind::Ipi, latency, Vec::new())
         };
         StateCost {
             index: 1,

@@ -106,6 +106,18 @@ pub struct StateWake {
     pub round_p50_ns: Vec<u64>,
     /// The median's extra over the floor; none for the floor itself, or where either was not entered nearly always.
     pub extra: Option<Extra>,
+    /// CPU time of the woken CPU per wake-up, of each round: what its idle counters leave of the window. Empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_busy_ns: Vec<u64>,
+    /// Its extra over the floor: CPU time that each sleep in this state adds (its way in and out, timers stopped and set again).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_busy: Option<Extra>,
+    /// The same of the CPU that woke it, for kinds whose waker does not wait for the answer (futex, eventfd).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_waker_busy_ns: Vec<u64>,
+    /// Its extra over the floor: CPU time that waking a CPU out of this state costs another one (an interrupt to send).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_waker_busy: Option<Extra>,
 }
 
 /// A paired difference of medians.
@@ -143,6 +155,22 @@ pub struct ClaimOff {
 }
 
 impl StateWake {
+    /// Latencies of a kind: the median of each round, and all rounds together.
+    pub fn of(kind: WakeKind, latency: Distribution, round_p50_ns: Vec<u64>) -> StateWake {
+        StateWake {
+            kind,
+            n_entered: 0,
+            n_entered_any: 0,
+            latency,
+            round_p50_ns,
+            extra: None,
+            round_busy_ns: Vec::new(),
+            extra_busy: None,
+            round_waker_busy_ns: Vec::new(),
+            extra_waker_busy: None,
+        }
+    }
+
     /// Entries into the state per idle entry or per wake-up of this kind, whichever is more.
     pub fn entered_ratio(&self) -> Option<f64> {
         let n = self.n_entered_any.max(self.latency.n);
@@ -259,7 +287,10 @@ impl StateCosts {
         for state in self.states.iter_mut().filter(|s| s.index != floor.index && s.is_entered()) {
             for wake in state.wakes.iter_mut().filter(|wake| wake.is_pure()) {
                 let below = floor.wake(wake.kind).filter(|below| below.is_pure());
-                wake.extra = below.and_then(|below| extra(&wake.round_p50_ns, &below.round_p50_ns, over_claimed_ns));
+                let Some(below) = below else { continue };
+                wake.extra = extra(&wake.round_p50_ns, &below.round_p50_ns, over_claimed_ns);
+                wake.extra_busy = extra(&wake.round_busy_ns, &below.round_busy_ns, 0);
+                wake.extra_waker_busy = extra(&wake.round_waker_busy_ns, &below.round_waker_busy_ns, 0);
             }
         }
         self.floor = Some(floor.name);
@@ -287,12 +318,9 @@ mod tests {
 
     fn state(name: &str, is_polling: bool, rounds: &[u64]) -> StateCost {
         let wake = StateWake {
-            kind: WakeKind::Ipi,
             n_entered: 9,
             n_entered_any: 10,
-            latency: Distribution::default(),
-            round_p50_ns: rounds.to_vec(),
-            extra: None,
+            ..StateWake::of(WakeKind::Ipi, Distribution::default(), rounds.to_vec())
         };
         StateCost {
             index: u32::from(!is_polling),
@@ -310,9 +338,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_extra_is_paired_by_round_and_needs_both() {
-        let mut costs = StateCosts {
+    fn nothing() -> StateCosts {
+        StateCosts {
             cpu: 1,
             from_cpu: Some(0),
             set_cpus: CpuSet::new(),
@@ -323,10 +350,32 @@ mod tests {
             seed: 1,
             scheduling: None,
             window: Window::default(),
-            states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
+            states: Vec::new(),
             floor: None,
             energy: None,
             not_restored: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn cpu_time_is_paired_by_round_and_none_where_nobody_counted() {
+        let mut poll = state("POLL", true, &[100, 100, 100]);
+        let mut c6 = state("C6", false, &[900, 900, 900]);
+        (poll.wakes[0].round_busy_ns, c6.wakes[0].round_busy_ns) = (vec![10, 30, 0], vec![22, 50, 99]);
+        let mut costs = StateCosts { states: vec![poll, c6], ..nothing() };
+        costs.compare_with_floor();
+        let wake = &costs.states[1].wakes[0];
+        let busy = wake.extra_busy.unwrap();
+        // 0 is a round without.
+        assert_eq!((busy.median_ns, busy.low_ns, busy.high_ns, busy.n_rounds), (16.0, 12.0, 20.0, 2));
+        assert_eq!((wake.extra_waker_busy, costs.states[0].wakes[0].extra_busy), (None, None));
+    }
+
+    #[test]
+    fn the_extra_is_paired_by_round_and_needs_both() {
+        let mut costs = StateCosts {
+            states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
+            ..nothing()
         };
         costs.compare_with_floor();
         let extra = costs.states[1].wakes[0].extra.unwrap();

@@ -112,13 +112,11 @@ mod tests {
     use wakewatt_core::samples::wakeup::WakeKind;
 
     fn state(name: &str, claimed_ns: u64, rounds: &[u64]) -> StateCost {
+        let latency = Distribution::from_ns((0..4000u64).map(|i| rounds[0] + if i % 50 == 0 { 9_000 } else { 0 }));
         let wake = StateWake {
-            kind: WakeKind::Ipi,
             n_entered: 4000,
             n_entered_any: 4000,
-            latency: Distribution::from_ns((0..4000u64).map(|i| rounds[0] + if i % 50 == 0 { 9_000 } else { 0 })),
-            round_p50_ns: rounds.to_vec(),
-            extra: None,
+            ..StateWake::of(WakeKind::Ipi, latency, rounds.to_vec())
         };
         StateCost {
             index: 0,

@@ -161,7 +161,10 @@ impl Engine {
                 self.begin(cpu, job);
                 self.after_taking(cpu);
             }
-            None => self.go_idle(cpu),
+            None => match self.owed_job(cpu) {
+                Some(job) => self.begin(cpu, job),
+                None => self.go_idle(cpu),
+            },
         }
     }
 

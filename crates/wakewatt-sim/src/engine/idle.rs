@@ -5,7 +5,7 @@
 //! when entry is over and takes the exit of the state and, where the package slept, of the package.
 
 use super::plan::Exit;
-use super::{Cpu, Engine, NONE, Phase, SECONDS_PER_NS, event, kind};
+use super::{Cpu, Engine, NONE, OWN, Phase, SECONDS_PER_NS, event, kind};
 use crate::server::After;
 use wakewatt_models::idle::{Left, Moment};
 use wakewatt_models::units::FOREVER_NS;
@@ -138,15 +138,27 @@ impl Engine {
         let (m, package, state) = (c.machine as usize, c.package as usize, c.idle_state as usize);
         let idle = &self.plan.machines[m].policy.idle;
         let entered = self.now.max(c.entered_ns + idle.entry_ns[state]);
+        let slept = self.now.saturating_sub(c.entered_ns);
+        let waker = if idle.has_waker { self.waker(cpu, c.job) } else { None };
         let mut exit = match &idle.exit[state] {
+            _ if waker.is_some() && !idle.exit_by_ipi[state].is_empty() => {
+                After::exit_ns(&idle.exit_by_ipi[state], slept) as u64
+            }
             Exit::Drawn(law) => law.draw(&mut self.random) as u64,
-            Exit::After(rows) => After::exit_ns(rows, self.now.saturating_sub(c.entered_ns)) as u64,
+            Exit::After(rows) => After::exit_ns(rows, slept) as u64,
         };
         if self.packages[package].asleep_since_ns.is_some() {
             exit += idle.package_exit_ns;
         }
         let awake_at = entered + exit;
         let cold = idle.cold_ns[state];
+        if idle.has_waker {
+            let (overhead, send) = (After::exit_ns(&idle.overhead[state], slept), idle.send_ns[state]);
+            self.owe(cpu, overhead);
+            if let Some(waker) = waker {
+                self.owe(waker, send);
+            }
+        }
         self.end_pair(cpu, awake_at, false);
         let c = &mut self.cpus[cpu];
         c.idle_ns += awake_at - c.idle_since_ns;
@@ -182,6 +194,29 @@ impl Engine {
         } else {
             self.awake(cpu);
         }
+    }
+
+    /// The CPU that wakes this one for a job, where that is another one: the one that the job was on before. Arrivals from outside are timers of
+    /// whoever planned them, a CPU's own work is its own timer's, and a device's interrupt is nobody's.
+    fn waker(&self, cpu: usize, job: u32) -> Option<usize> {
+        let j = self.jobs.get(job as usize).filter(|j| j.stage != OWN && !j.in_interrupt && j.prev != NONE)?;
+        let is_later = (j.stage, j.round) != (0, 0);
+        Some(j.prev as usize).filter(|prev| is_later && *prev != cpu)
+    }
+
+    /// Kernel work of a CPU that delays nobody: it is done when there is nothing else to do.
+    fn owe(&mut self, cpu: usize, work: f64) {
+        if work > 0.0 {
+            self.owed.resize(self.cpus.len(), 0.0);
+            self.owed[cpu] += work;
+        }
+    }
+
+    /// What this CPU owes, as a job.
+    pub(super) fn owed_job(&mut self, cpu: usize) -> Option<u32> {
+        let work = self.owed.get_mut(cpu).map(std::mem::take).filter(|work| *work > 0.0)?;
+        self.counts.runnable(self.now, self.cpus[cpu].machine as usize, 1);
+        Some(self.own_job(cpu, work))
     }
 
     /// The exit is over.

@@ -204,6 +204,8 @@ struct Engine {
     packages: Vec<Package>,
     hosts: Vec<Host>,
     shares: Vec<Share>,
+    /// CPU by CPU, kernel work that waits until the CPU has nothing else to do; empty where no idle state makes any.
+    owed: Vec<f64>,
     /// CPU by CPU, for the governors that ask: how long it had been idle when they last did.
     idle_at_sample_ns: Vec<u64>,
     jobs: Vec<Job>,
@@ -252,6 +254,7 @@ impl Engine {
             queue: Queue::with_room(256),
             now: 0,
             cpus: Vec::new(),
+            owed: Vec::new(),
             minds: Vec::new(),
             cores: Vec::new(),
             packages: Vec::new(),

@@ -91,7 +91,13 @@ pub(super) struct IdlePlan {
     pub(super) fixed: usize,
     pub(super) entry_ns: Vec<u64>,
     pub(super) exit: Vec<Exit>,
+    /// The same where another CPU woke it; no rows where it is alike.
+    pub(super) exit_by_ipi: Vec<Vec<After>>,
     pub(super) cold_ns: Vec<f64>,
+    pub(super) overhead: Vec<Vec<After>>,
+    pub(super) send_ns: Vec<f64>,
+    /// Does any state have an exit, an overhead or a sending of its own kind: is who wakes to be asked for?
+    pub(super) has_waker: bool,
     /// From this state on a core lets its package sleep.
     pub(super) package_from: usize,
     pub(super) package_exit_ns: u64,
@@ -325,7 +331,11 @@ fn idle_plan(idle: &Idle, m: &Machine) -> IdlePlan {
         release,
         entry_ns: states.iter().map(part).collect(),
         exit: states.iter().map(exit).collect(),
+        exit_by_ipi: states.iter().map(|s| s.after_ipi.clone()).collect(),
         cold_ns: states.iter().map(|s| s.cold.ns() as f64).collect(),
+        overhead: states.iter().map(|s| s.overhead.clone()).collect(),
+        send_ns: states.iter().map(|s| s.send.ns() as f64).collect(),
+        has_waker: states.iter().any(|s| !s.after_ipi.is_empty() || !s.overhead.is_empty() || s.send.ns() > 0),
         package_from: at(&idle.package_state).unwrap_or(usize::MAX),
         package_exit_ns: idle.package_exit.ns(),
         poll_limit_ns: tick

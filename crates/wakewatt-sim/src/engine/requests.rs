@@ -240,9 +240,15 @@ impl Engine {
         let at = self.now + every.max(1);
         self.cpus[cpu].timer_at_ns = at;
         self.queue.push_periodic(at, event(kind::TIMER, 0, cpu as u32));
+        let job = self.own_job(cpu, work);
+        self.give(cpu, job);
+    }
+
+    /// Work of a CPU for itself, in the kernel.
+    pub(super) fn own_job(&mut self, cpu: usize, work: f64) -> u32 {
         let job = self.new_job();
         let j = &mut self.jobs[job as usize];
         (j.left, j.system, j.stage, j.prev) = (work.max(1.0), 1.0, OWN, cpu as u32);
-        self.give(cpu, job);
+        job
     }
 }

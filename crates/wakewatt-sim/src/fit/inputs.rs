@@ -6,10 +6,15 @@ use crate::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::state_cost::StateCosts;
+use wakewatt_core::samples::state_cost::{Extra, StateCosts, StateWake};
+use wakewatt_core::samples::wakeup::WakeKind;
+use wakewatt_core::stats::middle::median;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
 const USUAL_EXIT: u64 = 2;
+/// Whose wake-ups say what a planned one costs, and whose what one from another CPU costs; the first that was measured.
+const BY_TIMER: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Eventfd, WakeKind::Futex];
+const BY_ANOTHER_CPU: [WakeKind; 2] = [WakeKind::Futex, WakeKind::Eventfd];
 /// Idle governors of the kernel that are modelled, as it calls them.
 pub const MODELLED_GOVERNORS: [&str; 4] = ["menu", "teo", "ladder", "haltpoll"];
 
@@ -47,6 +52,15 @@ pub struct Exit {
     /// The same after sleeps of other lengths, shortest first, where that was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<ExitAfter>,
+    /// The same where another CPU woke it, where that was measured: an interrupt that somebody sends costs more than a timer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_ipi: Vec<ExitAfter>,
+    /// CPU time that a sleep adds by its length, where that was measured: the kernel's way in and out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy: Vec<ExitAfter>,
+    /// CPU time that waking a CPU out of it costs another one, in nanoseconds; none where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_ns: Option<u64>,
 }
 
 /// What leaving an idle state costs after a sleep of about this length.
@@ -90,14 +104,25 @@ impl Inputs {
                 polling: row.is_polling(),
                 ..IdleState::claimed(&row.name, Span(claimed_ns), Span(row.target_residency_ns.unwrap_or(0)))
             };
-            let measured_ns = costs.iter().find_map(|c| extra_ns(c, &row.name));
+            let of_state = |kinds: &[WakeKind], of: Of| -> Vec<(u64, u64)> {
+                let one = |c: &&StateCosts| {
+                    Some((c.gap_ns, kinds.iter().find_map(|kind| extra_ns(c, &row.name, *kind, of))?))
+                };
+                if state.polling { Vec::new() } else { costs.iter().filter_map(one).collect() }
+            };
+            let measured_ns = of_state(&BY_TIMER, |wake| wake.extra).first().map(|(_, ns)| *ns);
             let ns = if state.polling { 0 } else { measured_ns.unwrap_or(claimed_ns / USUAL_EXIT) };
-            let after = if state.polling { Vec::new() } else { after(&costs, &row.name) };
+            let sent =
+                of_state(&BY_ANOTHER_CPU, |wake| sure(wake.extra_waker_busy)).into_iter().map(|(_, ns)| ns as f64);
             exits.push(Exit {
                 state: row.name.clone(),
                 ns,
                 is_measured: state.polling || measured_ns.is_some(),
-                after,
+                after: by_length(of_state(&BY_TIMER, |wake| wake.extra), 2),
+                after_ipi: by_length(of_state(&BY_ANOTHER_CPU, |wake| wake.extra), 1),
+                busy: by_length(of_state(&BY_TIMER[..1], |wake| sure(wake.extra_busy)), 1),
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Below a second.
+                send_ns: median(&mut sent.collect::<Vec<_>>()).map(|ns| ns as u64),
             });
             states.push(state);
         }
@@ -148,22 +173,29 @@ impl Inputs {
     }
 }
 
-/// By the length of the sleep, where it was measured after several; a longer sleep is never easier to leave, so noise that says so is levelled.
-fn after(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter> {
-    let rows = costs.iter().filter_map(|c| Some((c.gap_ns, extra_ns(c, state)?)));
-    let by_length: BTreeMap<u64, u64> = rows.collect();
+/// Where at least so many lengths of sleep were measured; a longer sleep is never easier to leave, so noise that says so is levelled.
+fn by_length(rows: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
+    let rows: BTreeMap<u64, u64> = rows.into_iter().collect();
     let mut most = 0;
     let mut level = |(asleep_ns, ns): (u64, u64)| {
         most = ns.max(most);
         ExitAfter { asleep_ns, ns: most }
     };
-    if by_length.len() < 2 { Vec::new() } else { by_length.into_iter().map(&mut level).collect() }
+    if rows.len() < least { Vec::new() } else { rows.into_iter().map(&mut level).collect() }
 }
 
-/// The extra of a state over the floor, of a timer's wake-up before others.
-fn extra_ns(costs: &StateCosts, state: &str) -> Option<u64> {
+/// Which of a wake-up's extras.
+type Of = fn(&StateWake) -> Option<Extra>;
+
+/// One that every round found.
+fn sure(extra: Option<Extra>) -> Option<Extra> {
+    extra.filter(|extra| extra.low_ns > 0.0)
+}
+
+/// An extra of a state over the floor, of one kind of wake-up.
+fn extra_ns(costs: &StateCosts, state: &str, kind: WakeKind, of: Of) -> Option<u64> {
     let cost = costs.states.iter().find(|s| s.name == state && s.not_entered.is_none())?;
-    let extra = cost.wakes.iter().find_map(|wake| wake.extra)?;
+    let extra = of(cost.wake(kind)?)?;
     // Below nothing is the noise of a state that costs nothing.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Some(extra.median_ns.clamp(0.0, 1e9) as u64)

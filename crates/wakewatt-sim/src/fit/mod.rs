@@ -203,10 +203,10 @@ fn predicted(
         let held = hidden.iter().find(|h| h.kind == model.load.kind).copied();
         loads.push(foretold(inputs, model, held, other, n_threads)?);
     }
-    // A machine that polled all the time says nothing of what a sleep costs.
+    // One that polled all the time says nothing of what a sleep costs; another may show no more than was measured of it.
     if loads.iter().any(|l| l.numbers.per_sleep_ns <= 0.0) {
         remarks.push(
-            "The levels fitted to show no CPU time that a sleep adds: none is taken, also in the prediction.".into(),
+            "The levels fitted to show no CPU time that a sleep adds beyond what was measured of it: no more is taken, also in the prediction.".into(),
         );
     }
     let is_checked = !hidden.is_empty();

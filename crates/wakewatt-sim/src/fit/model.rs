@@ -4,7 +4,7 @@
 //! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
 
 use super::Took;
-use super::inputs::{FitError, Inputs};
+use super::inputs::{ExitAfter, FitError, Inputs};
 use super::loads::{Loaded, Loads};
 use crate::law::{Family, Law, LawBucket};
 use crate::server::{After, Arrivals, Hop, Idle, Machine, Placement, Server, Timers, Workload};
@@ -68,7 +68,10 @@ fn span(ns: f64) -> Span {
 pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
     let state = |(state, exit): (&crate::server::IdleState, &super::Exit)| crate::server::IdleState {
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
-        after: exit.after.iter().map(|row| After { asleep: Span(row.asleep_ns), exit: Span(row.ns) }).collect(),
+        after: after(&exit.after),
+        after_ipi: after(&exit.after_ipi),
+        overhead: after(&exit.busy),
+        send: Span(exit.send_ns.unwrap_or(0)),
         cold: if state.polling { Span(0) } else { span(numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS)) },
         ..state.clone()
     };
@@ -91,8 +94,14 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
         },
         ..usual
     };
-    let served = Hop { wait: Some(Law::fixed(span(numbers.elsewhere_ns))), ..Hop::of(service(level, numbers.work_ns)) };
-    let hop = if is_steps { vec![served] } else { vec![client(), served, client()] };
+    let elsewhere = Some(Law::fixed(span(numbers.elsewhere_ns)));
+    let served = Hop::of(service(level, numbers.work_ns));
+    // An answer is sent by the CPU that made it, so the time elsewhere lies before.
+    let hop = if is_steps {
+        vec![Hop { wait: elsewhere, ..served }]
+    } else {
+        vec![Hop { wait: elsewhere, ..client() }, served, client()]
+    };
     let workload = Workload { arrivals: Arrivals::poisson(level.per_s), hop, rounds: None, limit: None };
     let clients = (!is_steps).then(|| {
         let mut clients = Machine { name: CLIENTS.into(), cores: 1, timers: None, ..machine.clone() };
@@ -107,6 +116,10 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
     server.run.duration = span(REQUESTS / level.per_s * 1e9);
     server.run.warmup = span(REQUESTS / 20.0 / level.per_s * 1e9);
     server
+}
+
+fn after(rows: &[ExitAfter]) -> Vec<After> {
+    rows.iter().map(|row| After { asleep: Span(row.asleep_ns), exit: Span(row.ns) }).collect()
 }
 
 /// Where the clients are.

@@ -27,7 +27,15 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
 }
 
 fn inputs() -> Inputs {
-    let exit = |state: &str, ns| Exit { state: state.into(), ns, is_measured: true, after: Vec::new() };
+    let exit = |state: &str, ns| Exit {
+        state: state.into(),
+        ns,
+        is_measured: true,
+        after: Vec::new(),
+        after_ipi: Vec::new(),
+        busy: Vec::new(),
+        send_ns: None,
+    };
     Inputs {
         states: vec![IdleState::poll(), IdleState::claimed("C6", Span::us(133), Span::us(600))],
         exits: vec![exit("POLL", 0), exit("C6", 60_000)],

@@ -205,9 +205,11 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
         if state.polling && i > 0 {
             return refuse(&format!("{at}.polling"), "only the first state can poll");
         }
-        if state.exit_latency > Span::ms(100) || state.target_residency > Span::ms(10_000) || state.cold > Span::ms(10)
+        if state.exit_latency > Span::ms(100)
+            || state.target_residency > Span::ms(10_000)
+            || state.cold.max(state.send) > Span::ms(10)
         {
-            return refuse(&at, "give at most 100ms of exit latency, 10s of residency, 10ms of cold work");
+            return refuse(&at, "give at most 100ms of exit latency, 10s of residency, 10ms of cold work or sending");
         }
         if before.is_some_and(|b| b.exit_latency > state.exit_latency || b.target_residency > state.target_residency) {
             return refuse(&format!("{at}.exit_latency"), "states stand shallow first: it is below the one before");
@@ -215,9 +217,14 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
         if let Some(exit) = &state.exit {
             law(&format!("{at}.exit"), exit)?;
         }
-        let is_rising = state.after.windows(2).all(|w| w[0].asleep < w[1].asleep);
-        if state.after.len() > 100 || !is_rising || state.after.iter().any(|a| a.exit > Span::ms(100)) {
-            return refuse(&format!("{at}.after"), "at most 100 rows, sleeps rising, each exit at most 100ms");
+        for (field, rows) in [("after", &state.after), ("after_ipi", &state.after_ipi), ("overhead", &state.overhead)] {
+            let is_rising = rows.windows(2).all(|w| w[0].asleep < w[1].asleep);
+            if rows.len() > 100 || !is_rising || rows.iter().any(|a| a.exit > Span::ms(100)) {
+                return refuse(
+                    &format!("{at}.{field}"),
+                    "at most 100 rows, sleeps rising, each exit or work at most 100ms",
+                );
+            }
         }
         if let Some(w) = state.core_w {
             within(&format!("{at}.core_w"), w, 0.0, 10_000.0)?;

@@ -42,12 +42,16 @@ fn machine() -> Shape {
         ("timers", || shape::<Timers>(&[])),
         ("idle", || {
             shape::<Idle>(&[("state", || {
-                shape::<IdleState>(&[("exit", law), ("after", || shape::<super::After>(&[]))])
+                shape::<IdleState>(&[("exit", law), ("after", after), ("after_ipi", after), ("overhead", after)])
             })])
         }),
         ("clock", || shape::<Clock>(&[("turbo", || shape::<Turbo>(&[]))])),
         ("power", || shape::<Power>(&[("psu", || shape::<PsuPoint>(&[]))])),
     ])
+}
+
+fn after() -> Shape {
+    shape::<super::After>(&[])
 }
 
 fn workload() -> Shape {

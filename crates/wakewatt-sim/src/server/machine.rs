@@ -229,8 +229,18 @@ pub struct IdleState {
     /// package or of a host. Between two lengths it grows with their logarithm, beyond them it stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<After>,
+    /// The same where another CPU woke it, as the later stages of a request do: sending the interrupt and taking it cost more than a timer.
+    /// Else it is as `after` says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after_ipi: Vec<After>,
     /// Work that is added after it because caches were emptied, at the reference clock.
     pub cold: Span,
+    /// Work of the kernel for sleeps of these lengths, shortest first (`exit` is that work here), at the reference clock: its way in and out, timers
+    /// stopped and set again. It is done when the CPU has nothing else to do, because what ended the sleep waits for the exit alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overhead: Vec<After>,
+    /// Work of another CPU that wakes one out of it, at the reference clock: an interrupt to send. That CPU does it when it has nothing else to do.
+    pub send: Span,
     /// What a core takes in it in watts; else it follows from the power model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_w: Option<f64>,

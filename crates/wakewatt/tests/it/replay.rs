@@ -148,12 +148,9 @@ fn measured(dir: &Path, claimed_ns: u64) -> String {
         n_rejected: None,
         not_entered: None,
         wakes: vec![StateWake {
-            kind: WakeKind::Ipi,
             n_entered: 900,
             n_entered_any: 900,
-            latency: wakewatt_core::distribution::Distribution::default(),
-            round_p50_ns: vec![p50; 6],
-            extra: None,
+            ..StateWake::of(WakeKind::Ipi, wakewatt_core::distribution::Distribution::default(), vec![p50; 6])
         }],
     };
     let mut costs = StateCosts {

@@ -115,7 +115,7 @@ fn two_pid_namespaces_share_one_state_folder() {
     assert!(here.out.contains("its run goes on") && here.out.contains("its process still runs"), "{here:?}");
     assert_eq!(cut.value(), "7");
     let there = cut.run(
-        "touch lock; (flock 9; sleep 1; echo held > free) 9< lock & 
+        "touch lock; (flock 9; touch taken; sleep 1; echo held > free) 9< lock & until [ -e taken ]; do sleep 0.01; done
          unshare -pf --mount-proc sh -c \"$W tune status; echo status \\$?; $W recover; echo recover \\$?\"; cat free; wait",
     );
     assert!(there.out.replace("\n      ", " ").contains("another PID namespace"), "{there:?}");

@@ -22,7 +22,7 @@ pub(super) fn idle_costs() -> StateCosts {
                 rounds.push(dice.latency_ns((p50 + more) * scatter, 1.0));
             }
             let latency = Distribution::from_ns((0..4_000).map(|_| dice.latency_ns(p50 + more, 2.4)));
-            StateWake { kind, n_entered: 4_010, n_entered_any: 4_012, latency, round_p50_ns: rounds, extra: None }
+            StateWake { n_entered: 4_010, n_entered_any: 4_012, ..StateWake::of(kind, latency, rounds) }
         };
         let kinds =
             [(WakeKind::Timer, 900.0), (WakeKind::Futex, 2_400.0), (WakeKind::Eventfd, 2_900.0), (WakeKind::Ipi, 0.0)];

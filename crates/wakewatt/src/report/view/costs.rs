@@ -8,7 +8,7 @@ use super::super::words;
 use super::break_even;
 use super::section::{Section, table_if_any};
 use wakewatt_core::samples::Scheduling;
-use wakewatt_core::samples::state_cost::{StateCost, StateCosts};
+use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
 use wakewatt_words::{say, told, word};
@@ -114,6 +114,39 @@ fn wakes(costs: &StateCosts) -> Data {
     data
 }
 
+/// What sleeping costs in CPU time, whatever it costs in latency; where the rounds agree that it does.
+fn cpu_time(state: &StateCost, floor: &str) -> Vec<String> {
+    let of = |extra: fn(&StateWake) -> Option<Extra>| state.wakes.iter().find_map(extra);
+    let range = |extra: Extra| words::ns_interval(extra.low_ns, extra.high_ns);
+    let is_sure = |extra: &Extra| extra.low_ns > 0.0 && extra.n_rounds >= ROUNDS;
+    let (busy, waker) = (of(|wake| wake.extra_busy), of(|wake| wake.extra_waker_busy));
+    let mut all = Vec::new();
+    all.extend(busy.map(|busy| {
+        if is_sure(&busy) {
+            let median = words::ns(busy.median_ns);
+            return say!(
+                "{}: each sleep takes {median} of CPU time more than one in {floor} ({} in the rounds), by the idle counters.",
+                state.name,
+                range(busy)
+            );
+        }
+        say!(
+            "{}: that a sleep takes more CPU time than one in {floor} is not shown: {} in the rounds; a longer --duration may show it.",
+            state.name,
+            range(busy)
+        )
+    }));
+    all.extend(waker.filter(is_sure).map(|waker| {
+        say!(
+            "{}: waking a CPU out of it takes {} of CPU time of the CPU that wakes ({} in the rounds).",
+            state.name,
+            words::ns(waker.median_ns),
+            range(waker)
+        )
+    }));
+    all
+}
+
 /// How it was had, claims that are far off, and what was left.
 fn remarks(costs: &StateCosts) -> Vec<String> {
     let from = costs.from_cpu.map_or(word!("by its own timer only").to_string(), |cpu| say!("from CPU {cpu} too"));
@@ -129,6 +162,8 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
              by round; the range of {ROUNDS} rounds covers the median with 97 %."
         ),
     ];
+    let floor = costs.floor.as_deref().unwrap_or_default();
+    all.extend(costs.states.iter().flat_map(|state| cpu_time(state, floor)));
     all.extend(costs.states.iter().filter_map(far_off));
     if let Some(Scheduling::Other(why)) = &costs.scheduling {
         all.push(say!("SCHED_OTHER ({why}): run-queue delay is included."));

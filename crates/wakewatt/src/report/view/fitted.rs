@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use wakewatt_core::units::show_ns;
-use wakewatt_sim::fit::{Beside, Exit, Fit, Fitted, Took};
+use wakewatt_sim::fit::{Beside, Exit, ExitAfter, Fit, Fitted, Took};
 use wakewatt_words::{say, word};
 
 /// The worst that a prediction was off, in one sentence.
@@ -32,12 +32,22 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
 
 /// Whether an exit was measured, and what it is after other sleeps.
 pub(crate) fn how_known(exit: &Exit) -> String {
-    let after = exit.after.iter().map(|a| say!("{} after {}", show_ns(a.ns), show_ns(a.asleep_ns)));
-    let after = after.collect::<Vec<_>>().join(", ");
-    match (exit.is_measured, after.is_empty()) {
+    let rows = |rows: &[ExitAfter]| {
+        let after = rows.iter().map(|a| say!("{} after {}", show_ns(a.ns), show_ns(a.asleep_ns)));
+        after.collect::<Vec<_>>().join(", ")
+    };
+    let (after, ipi) = (rows(&exit.after), rows(&exit.after_ipi));
+    let by_length = match (exit.is_measured, after.is_empty()) {
         (false, _) => word!("half of what is claimed").into(),
-        (true, true) => "measured".into(),
+        (true, true) => word!("measured").into(),
         (true, false) => say!("measured; by length of sleep {after}"),
+    };
+    let by_length = if ipi.is_empty() { by_length } else { say!("{by_length}; woken by another CPU {ipi}") };
+    let busy = rows(&exit.busy);
+    let by_length = if busy.is_empty() { by_length } else { say!("{by_length}; CPU time of a sleep {busy}") };
+    match exit.send_ns.map(show_ns) {
+        None => by_length,
+        Some(sent) => say!("{by_length}; CPU time of whoever wakes it {sent}"),
     }
 }
 
