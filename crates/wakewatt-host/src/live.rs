@@ -129,9 +129,14 @@ impl Source for Live {
         if n == 0 || path.starts_with("/dev/") || (n < first.len() && (is_whole_in_one_read || self.root.is_some())) {
             return Ok(bytes);
         }
-        let mut more = vec![0u8; 65536];
+        // Most files of /proc are over after that, which another read has to say: room for more is made where there is more.
+        let mut large = Vec::new();
         loop {
-            match rustix::io::read(&fd, &mut more[..]) {
+            if bytes.len() >= first.len() && large.is_empty() {
+                large = vec![0u8; 65_536];
+            }
+            let room = if large.is_empty() { &mut first[..] } else { &mut large[..] };
+            match rustix::io::read(&fd, &mut *room) {
                 Ok(0) => return Ok(bytes),
                 Ok(n) if bytes.len() + n > MAX_BYTES => {
                     return Err(ReadError::new(
@@ -139,7 +144,7 @@ impl Source for Live {
                         format!("larger than {} MiB, which no kernel file is", MAX_BYTES >> 20),
                     ));
                 }
-                Ok(n) => bytes.extend_from_slice(&more[..n]),
+                Ok(n) => bytes.extend_from_slice(&room[..n]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(error(errno)),
             }
