@@ -39,13 +39,31 @@ pub(crate) enum Profile {
 
 /// Builds the binary in the given profile and says where it lies.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
-    let smaller: Vec<&str> =
-        SMALLER.into_iter().filter(|flag| profile == Profile::Dist && is_understood(flag)).collect();
-    if smaller.is_empty() {
-        return built(cargo(profile));
+    match profile {
+        Profile::Dist => {
+            let together = crate::laid::flags()?;
+            linked(begun("rustc", profile), &together.each_ref().map(String::as_str))
+        }
+        Profile::Dev | Profile::Release => built(cargo(profile)),
     }
-    let mut cargo = begun("rustc", profile);
-    cargo.arg("--").args(smaller.iter().flat_map(|flag| ["-C", flag]));
+}
+
+/// Does the linker here understand the list of what lies together?
+pub(crate) fn lays_together() -> Result<bool> {
+    Ok(crate::laid::flags()?.iter().all(|flag| is_understood(flag)))
+}
+
+/// As packages hold it, but with the names of its functions, and those where they come.
+pub(crate) fn build_named() -> Result<PathBuf> {
+    let mut cargo = begun("rustc", Profile::Dist);
+    cargo.args(["--config", "profile.dist.package.wakewatt.strip=\"none\""]);
+    linked(cargo, &[])
+}
+
+/// With what linker and C library here understand of the flags that make it smaller.
+fn linked(mut cargo: Command, more: &[&str]) -> Result<PathBuf> {
+    let flags = SMALLER.iter().chain(more).filter(|flag| is_understood(flag));
+    cargo.arg("--").args(flags.flat_map(|flag| ["-C", flag]));
     built(cargo)
 }
 
@@ -62,6 +80,7 @@ fn is_understood(flag: &str) -> bool {
     }
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut compiled = Command::new(rustc);
+    compiled.current_dir(crate::repository());
     compiled.args(["-C", "target-feature=+crt-static", "-C", flag, "-o"]).arg(&program).arg(&source);
     let quiet = |command: &mut Command| {
         let output = command.stdin(Stdio::null()).output();

@@ -51,8 +51,16 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         "{}: {n_bytes} bytes, where {MOST_BYTES} are promised (everything was written)",
         bin.display()
     );
+    let laid = crate::laid::laid(&std::fs::read(&bin)?);
+    if args.bin.is_none() && crate::binary::lays_together()? {
+        let expected = crate::laid::expected()?;
+        ensure!(
+            laid >= expected / 10 * 7,
+            "{laid} bytes of what an agent runs lie together, {expected} did: make the list anew with cargo xtask together"
+        );
+    }
     println!(
-        "{}: {n_bytes} bytes of binary, {n_pages} man pages, completions for bash, zsh and fish",
+        "{}: {n_bytes} bytes of binary ({laid} of what an agent runs together), {n_pages} man pages, completions for bash, zsh and fish",
         args.dir.display()
     );
     Ok(true)

@@ -14,6 +14,7 @@ mod dist;
 mod fixtures;
 mod gen_host;
 mod hosts;
+mod laid;
 mod licences;
 mod packages;
 mod reference;
@@ -21,6 +22,7 @@ mod screenshot;
 mod site;
 mod skips;
 mod testbed;
+mod together;
 mod truth;
 mod vectors;
 mod words;
@@ -71,6 +73,8 @@ enum Chore {
     Testbed(testbed::Args),
     /// Write docs/truth.md: published figures beside what the models make of them; --check fails when it is stale
     Truth(truth::Args),
+    /// List the functions that a waiting agent runs, for the linker to lay together (qemu-user)
+    Together,
     /// Replay golden decisions of kernels through the governor models; fails on any mismatch
     Vectors(vectors::Args),
     /// Bring the catalogues of other languages in step with the sources; --check fails where they are not
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         Chore::Site(args) => site::run(&args),
         Chore::Skips(args) => skips::run(&args),
         Chore::Licences => licences::run(),
+        Chore::Together => together::run(),
         Chore::Truth(args) => truth::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
         Chore::Words(args) => words::run(&args),

@@ -211,21 +211,26 @@ fn node_exporter(tree: Option<&Path>) -> Result<Server> {
 
 /// Bytes of the page, its head included.
 fn ask(server: &Server) -> Result<usize> {
-    answer(server, "/metrics").map(|(page, _)| page.len())
+    answer(server, "/metrics", "").map(|(page, _)| page.len())
 }
 
 /// What stands at a path.
 pub(crate) fn asked(server: &Server, path: &str) -> Result<Vec<u8>> {
-    let (mut page, head) = answer(server, path)?;
+    asked_with(server, path, "")
+}
+
+/// The same, with more lines in the head of the question.
+pub(crate) fn asked_with(server: &Server, path: &str, lines: &str) -> Result<Vec<u8>> {
+    let (mut page, head) = answer(server, path, lines)?;
     page.drain(..head);
     Ok(page)
 }
 
 /// Head and body, and where the body begins.
-fn answer(server: &Server, path: &str) -> Result<(Vec<u8>, usize)> {
+fn answer(server: &Server, path: &str, lines: &str) -> Result<(Vec<u8>, usize)> {
     let mut stream = TcpStream::connect_timeout(&server.address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{lines}Connection: close\r\n\r\n")?;
     let mut page = Vec::new();
     stream.read_to_end(&mut page)?;
     anyhow::ensure!(page.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&page[..page.len().min(80)]));
