@@ -280,4 +280,4 @@ if [ "$is_short" != short ]; then
   fi
   say "ansible-test sanity, but for pylint and shellcheck" "$t"
 fi
-echo "ansible: $passed passed, with $("$venv/bin/ansible-playbook" --version | head -1)"
+echo "ansible: $passed passed, with $("$venv/bin/ansible-playbook" --version | sed -n 1p)"
