@@ -1,12 +1,14 @@
 //! The way in: a few pages over HTTP/1.1, with a limit on everything that somebody else can make large.
 //!
-//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), questions that wait (64), no bodies. One
-//! thread; what is slow is the reading, which has its own.
+//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), questions that wait (64), no bodies. A
+//! connection is for one question: one kept open would hold a place from scrape to scrape, or cost a wake-up to be closed. Where all places are taken
+//! it goes to whoever comes, from whoever has asked nothing for longest. One thread; what is slow is the reading, which has its own.
 
 mod admission;
 mod door;
 mod hosts;
 mod page;
+mod places;
 mod routes;
 mod tls;
 
@@ -18,24 +20,27 @@ pub use tls::{Files, TlsError};
 
 use axum::Router;
 use door::Came;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use places::{Place, Places, Terms};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
 
-/// Connections at once; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 64;
 /// For the first line and the headers, and before them for agreeing on keys.
 const HEAD_TIME: Duration = Duration::from_secs(5);
+const CONNECTION_TIME: Duration = Duration::from_secs(30);
+/// Who has asked nothing after so long may be sent away for somebody else: a program sends its question with its first packet.
+const PATIENCE: Duration = Duration::from_millis(250);
+const TERMS: Terms = Terms { most: 64, patience: PATIENCE, head: HEAD_TIME, whole: CONNECTION_TIME };
 const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 32;
-/// For all requests of one connection.
-const CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// After a failed accept (no more files): a moment, not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -44,41 +49,41 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>, stop: impl Future<Out
     let admission = shared.admission.clone();
     let routers = Routers::new(&shared);
     let door = door.open()?;
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Places::new(TERMS);
     tokio::pin!(stop);
     loop {
-        let permit = tokio::select! {
-            permit = Arc::clone(&room).acquire_owned() => permit,
+        let place = tokio::select! {
+            place = places.take() => place,
             () = &mut stop => return Ok(()),
         };
-        let Ok(permit) = permit else { return Ok(()) };
         let accepted = tokio::select! {
             accepted = door.accept() => accepted,
             () = &mut stop => return Ok(()),
         };
+        let place = places.sit(place);
         match accepted {
             Ok(Came::Near(stream)) => {
                 let router = routers.stranger.clone();
-                tokio::spawn(async move {
-                    connection(stream, router).await;
-                    drop(permit);
-                });
+                tokio::spawn(async move { place.within(connection(stream, router, &place)).await });
             }
             Ok(Came::Far(stream)) => {
                 let (routers, acceptor) = (routers.clone(), admission.acceptor());
                 tokio::spawn(async move {
-                    match acceptor {
-                        None => connection(stream, routers.stranger).await,
-                        // Whoever does not speak TLS, or takes too long over it, is not answered.
-                        Some(acceptor) => {
-                            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream)).await {
-                                // A certificate that was shown has been looked at.
-                                let is_known = stream.get_ref().1.peer_certificates().is_some();
-                                connection(stream, if is_known { routers.known } else { routers.stranger }).await;
+                    let served = async {
+                        match acceptor {
+                            None => connection(stream, routers.stranger, &place).await,
+                            // Whoever does not speak TLS is not answered.
+                            Some(acceptor) => {
+                                if let Ok(stream) = acceptor.accept(stream).await {
+                                    // A certificate that was shown has been looked at.
+                                    let is_known = stream.get_ref().1.peer_certificates().is_some();
+                                    let router = if is_known { routers.known } else { routers.stranger };
+                                    connection(stream, router, &place).await;
+                                }
                             }
                         }
-                    }
-                    drop(permit);
+                    };
+                    place.within(served).await;
                 });
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -101,15 +106,21 @@ impl Routers {
     }
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, place: &Place) {
+    let router = TowerToHyperService::new(router);
+    let answered = service_fn(|request: Request<Incoming>| {
+        place.has_asked();
+        router.call(request)
+    });
+    // The place has the clock: one timer, where the library would set one for the head and another for each head after it.
     let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(None)
+        .keep_alive(false)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEAD_LINES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), answered);
     // How a stranger's connection ends is his business.
-    let _ = tokio::time::timeout(CONNECTION_TIME, served).await;
+    let _ = served.await;
 }
 
 /// May this address be listened on without encryption and a password? Only where nobody else can reach it.
