@@ -2,11 +2,12 @@
 //! wake-ups attributed.
 //!
 //! Both run at once and are asked in turn, each once in a little more than a second, because the agent reads at most once a second and node_exporter at each question: a faster
-//! pace would flatter us. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
+//! pace would flatter us. They are asked as Prometheus asks (`scraper`), and once more by bare requests on a connection each. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
 //! all threads since the first question (schedstat, in nanoseconds), what they do between questions included. With wake-ups attributed the process's time and that of its
 //! programs in the kernel are added; the kernel counts the latter while kernel.bpf_stats_enabled is set, which it is for the time of the measurement.
 
 use super::record::Load;
+use super::scraper::Scraper;
 use super::{Measured, Row, median};
 use crate::gen_host;
 use anyhow::{Context, Result};
@@ -65,36 +66,29 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
             return Ok(());
         }
     };
-    // The first questions fill caches on both sides.
-    ask(&ours)?;
-    ask(&peer)?;
-    let before = (cpu_ns(&ours)?, cpu_ns(&peer)?);
-    let mut bytes = (0, 0);
-    for _ in 0..ROUNDS {
-        bytes.0 = ask(&ours)?;
-        std::thread::sleep(PAUSE);
-        bytes.1 = ask(&peer)?;
-        std::thread::sleep(PAUSE);
-    }
-    let per = |now: u64, then: u64| (now - then) as f64 / 1e3 / ROUNDS as f64;
-    let cpu_us = (per(cpu_ns(&ours)?, before.0), per(cpu_ns(&peer)?, before.1));
-    let memory = (resident(&ours, "VmRSS:")?, resident(&peer, "VmRSS:")?);
-    let own = (resident(&ours, "RssAnon:")?, resident(&peer, "RssAnon:")?);
-    let both = [("wakewatt", cpu_us.0, memory.0, own.0, bytes.0), (PEER, cpu_us.1, memory.1, own.1, bytes.1)];
-    for (who, cpu_us, memory, own, page) in both {
-        let _ = writeln!(
-            all.csv,
-            "{place},{who},{cpu_us:.1},us per scrape\n{place},{who},{memory:.0},bytes resident\n{place},{who},{own:.0},bytes of no file\n{place},{who},{page},bytes of page"
-        );
-    }
     let is_here = place == "here";
-    all.rows.push(Row {
-        what: if is_here { "agent: CPU time per scrape, here" } else { "agent: CPU time per scrape, 512 CPUs" },
+    let row = |what: &'static str, cpu_us: (f64, f64), bytes: (usize, usize)| Row {
+        what,
         ours: format!("{:.0} us, {} bytes", cpu_us.0, bytes.0),
         peer: format!("{PEER}: {:.0} us, {} bytes; ratio {:.2}", cpu_us.1, bytes.1, cpu_us.0 / cpu_us.1),
         goal: "a quarter",
         is_met: Some(cpu_us.0 <= cpu_us.1 / 4.0),
-    });
+    };
+    let (mut us, mut theirs) = (Scraper::of(ours.address), Scraper::of(peer.address));
+    let (cpu_us, bytes) = in_turn((&ours, &mut || us.scrape()), (&peer, &mut || theirs.scrape()))?;
+    let what = if is_here { "agent: CPU time per scrape, here" } else { "agent: CPU time per scrape, 512 CPUs" };
+    all.rows.push(row(what, cpu_us, bytes));
+    told(all, place, "scrape", cpu_us, bytes);
+    let (cpu_us, bytes) = in_turn((&ours, &mut || ask(&ours)), (&peer, &mut || ask(&peer)))?;
+    let what =
+        if is_here { "agent: CPU time per bare request, here" } else { "agent: CPU time per bare request, 512 CPUs" };
+    all.rows.push(row(what, cpu_us, bytes));
+    told(all, place, "bare request", cpu_us, bytes);
+    let memory = (resident(&ours, "VmRSS:")?, resident(&peer, "VmRSS:")?);
+    let own = (resident(&ours, "RssAnon:")?, resident(&peer, "RssAnon:")?);
+    for (who, memory, own) in [("wakewatt", memory.0, own.0), (PEER, memory.1, own.1)] {
+        let _ = writeln!(all.csv, "{place},{who},{memory:.0},bytes resident\n{place},{who},{own:.0},bytes of no file");
+    }
     all.rows.push(Row {
         what: if is_here { "agent: memory, here" } else { "agent: memory, 512 CPUs" },
         ours: format!("{:.1} MB, {:.1} without what the program's file holds", memory.0 / 1e6, own.0 / 1e6),
@@ -103,6 +97,35 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
         is_met: Some(memory.0 <= memory.1 / 2.0 && memory.0 < MOST_BYTES),
     });
     Ok(())
+}
+
+/// A server and a question to it, which says how many bytes came.
+type Asked<'a> = (&'a Server, &'a mut dyn FnMut() -> Result<usize>);
+
+/// CPU time per question in microseconds, and bytes of the last answer, of both; asked in turn.
+fn in_turn(ours: Asked<'_>, peer: Asked<'_>) -> Result<((f64, f64), (usize, usize))> {
+    // The first questions fill caches on both sides.
+    ours.1()?;
+    peer.1()?;
+    let before = (cpu_ns(ours.0)?, cpu_ns(peer.0)?);
+    let mut bytes = (0, 0);
+    for _ in 0..ROUNDS {
+        bytes.0 = ours.1()?;
+        std::thread::sleep(PAUSE);
+        bytes.1 = peer.1()?;
+        std::thread::sleep(PAUSE);
+    }
+    let per = |now: u64, then: u64| (now - then) as f64 / 1e3 / ROUNDS as f64;
+    Ok(((per(cpu_ns(ours.0)?, before.0), per(cpu_ns(peer.0)?, before.1)), bytes))
+}
+
+fn told(all: &mut Measured, place: &str, question: &str, cpu_us: (f64, f64), bytes: (usize, usize)) {
+    for (who, cpu_us, page) in [("wakewatt", cpu_us.0, bytes.0), (PEER, cpu_us.1, bytes.1)] {
+        let _ = writeln!(
+            all.csv,
+            "{place},{who},{cpu_us:.1},us per {question}\n{place},{who},{page},bytes of a {question}"
+        );
+    }
 }
 
 /// With the probe, under some ten thousand wake-ups a second.

@@ -20,6 +20,7 @@ mod pipe;
 mod recompute;
 mod record;
 mod replay;
+mod scraper;
 mod profiles;
 mod simulate;
 mod sleepers;
