@@ -6,6 +6,7 @@
 use super::change::Change;
 use super::flat::value;
 use super::format::{Reader, Trouble};
+use super::interval::are_enough;
 use super::series::pairs;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -183,7 +184,7 @@ impl Query {
 }
 
 /// A percentile of each step from the growth of a histogram's buckets (`NAME_in{…,le=…}`): upper bound of the bucket it falls into, by labels without
-/// `le`. Values beyond the last bound are told as that bound.
+/// `le`; none of a step with too few. Values beyond the last bound are told as that bound.
 pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
     /// Bound and rate of each bucket, and how much of the step was seen.
     type Buckets = (Vec<(f64, f64)>, u64);
@@ -206,7 +207,7 @@ pub fn percentile(answer: &Answer, q: f64) -> BTreeMap<String, Vec<Point>> {
         buckets.arrange_by(|a, b| a.0.total_cmp(&b.0));
         let last = buckets.iter().rev().map(|(bound, _)| *bound).find(|bound| bound.is_finite()).unwrap_or_default();
         let total: f64 = buckets.iter().map(|(_, n)| n).sum();
-        if total <= 0.0 {
+        if !are_enough(total * seen_ms as f64 / 1e3, q) {
             continue;
         }
         let mut below = 0.0;
@@ -281,13 +282,15 @@ mod tests {
     fn a_percentile_is_the_bound_of_its_bucket() {
         let point = |value: f64| vec![Point { wall_ms: 0, value, seen_ms: 10_000, range: None }];
         let series = [
-            ("x_in{state=\"C6\",le=\"0.001\"}", 90.0),
-            ("x_in{state=\"C6\",le=\"0.002\"}", 9.0),
-            ("x_in{state=\"C6\",le=\"0.004\"}", 1.0),
+            ("x_in{state=\"C6\",le=\"0.001\"}", 900.0),
+            ("x_in{state=\"C6\",le=\"0.002\"}", 90.0),
+            ("x_in{state=\"C6\",le=\"0.004\"}", 10.0),
         ];
         let answer =
             Answer { series: series.iter().map(|(n, v)| ((*n).to_string(), point(*v))).collect(), ..Answer::default() };
-        let at = |q: f64| percentile(&answer, q)["x{state=\"C6\"}"][0].value;
-        assert_eq!((at(0.5), at(0.95), at(0.999)), (0.001, 0.002, 0.004));
+        let at = |q: f64| percentile(&answer, q).get("x{state=\"C6\"}").map(|points| points[0].value);
+        assert_eq!((at(0.5), at(0.95), at(0.999)), (Some(0.001), Some(0.002), Some(0.004)));
+        // Ten thousand in ten seconds: one of them is beyond that.
+        assert_eq!(at(0.9999), None);
     }
 }

@@ -39,7 +39,7 @@ pub struct Past {
     pub shares: Vec<Line>,
     /// Watts of each meter.
     pub watts: Vec<Line>,
-    /// 99th percentile of wake-up latency from idle states, in seconds: the upper bound of its bucket.
+    /// 99th percentile of wake-up latency from idle states, in seconds: the upper bound of its bucket; none of a step with fewer than a thousand.
     pub p99_s: Line,
     /// Wake-ups from idle states by latency.
     pub latency: Heat,
@@ -210,10 +210,16 @@ fn heat(answer: &Answer, metric: &str, steps: Steps) -> Heat {
 /// Over all states and classes together.
 fn p99(answer: &Answer, metric: &str, steps: Steps) -> Line {
     let mut joined = Answer::default();
+    let mut seen_ms = [0; N_STEPS];
+    for point in answer.series.values().flatten() {
+        if let Some(seen) = steps.at(point.wall_ms).and_then(|at| seen_ms.get_mut(at)) {
+            *seen = point.seen_ms.max(*seen);
+        }
+    }
     for (bound, values) in sums(answer, metric, steps, |series| series.label("le").map(str::to_string)) {
         let point = |(at, value): (usize, &Option<f64>)| {
             let wall_ms = steps.from_ms + at as u64 * steps.step_ms;
-            Some(crate::history::query::Point { wall_ms, value: (*value)?, seen_ms: steps.step_ms, range: None })
+            Some(crate::history::query::Point { wall_ms, value: (*value)?, seen_ms: seen_ms[at], range: None })
         };
         let points = values.iter().enumerate().filter_map(point).collect();
         joined.series.insert(format!("{metric}{{le=\"{bound}\"}}"), points);
@@ -249,7 +255,7 @@ mod tests {
         page.number(&names::ENERGY, vec![("meter", "package-0".into()), ("zone", "z".into())], second as f64 * 10.0);
         page.number(&names::SETTINGS, vec![("idle_governor", governor.into())], 1.0);
         let mut counted = KernelHistogram::default();
-        (0..second).for_each(|_| counted.add(50_000));
+        (0..second * 100).for_each(|_| counted.add(50_000));
         for class in ["remote", "busy"] {
             let labels = vec![("state", "C1".into()), ("index", "1".into()), ("class", class.into())];
             page.add(&names::WAKEUP_LATENCY, labels, Value::Histogram(Histogram::of(&counted)));
@@ -281,7 +287,7 @@ mod tests {
         assert!(near(past.watts[0].values[middle], 10.0) && past.watts[0].name == "package-0");
         assert_eq!(past.shares[0].values[0], None, "before the history began");
         assert_eq!((past.latency.per_s.len(), past.latency.bounds_s.len()), (1, 1), "one row holds them all");
-        assert!(near(past.latency.per_s[0][middle], 1.0), "busy CPUs are not idle ones: {:?}", past.latency);
+        assert!(near(past.latency.per_s[0][middle], 100.0), "busy CPUs are not idle ones: {:?}", past.latency);
         assert!(near(past.p99_s.values[middle], 65.536e-6), "{:?}", past.p99_s.values[middle]);
         assert_eq!(past.changes.len(), 1);
         assert_eq!((past.changes[0].from.as_str(), past.changes[0].to.as_str()), ("menu", "teo"));

@@ -178,7 +178,7 @@ pub struct QueryArgs {
     /// Growth per second, for counters
     #[arg(long, conflicts_with = "percentile")]
     pub rate: bool,
-    /// This percentile of a histogram, by step
+    /// This percentile of a histogram, by step; none of a step in which fewer than ten lie beyond it
     #[arg(long, value_name = "PERCENT", value_parser = parse_percentile)]
     pub percentile: Option<f64>,
     /// One JSON document

@@ -50,7 +50,7 @@ pub struct Number {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
-    /// Mean, each interval by its length; of a percentile, that of all wake-ups of the window.
+    /// Mean, each interval by its length; of a percentile, that of all wake-ups of the intervals that have one.
     pub mean: f64,
     /// The least of its intervals.
     pub least: f64,
@@ -64,8 +64,12 @@ pub struct Spread {
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     by_id: BTreeMap<(u32, String), Sum>,
-    woken: Buckets,
+    /// For each of [`PERCENTILES`], wake-ups of the intervals that have it: with others it could lie outside of their range.
+    woken: [Buckets; 2],
 }
+
+/// Rank, share and id.
+const PERCENTILES: [(u32, f64, &str); 2] = [(60, 0.5, "wakeup.p50"), (61, 0.99, "wakeup.p99")];
 
 #[derive(Debug)]
 struct Sum {
@@ -86,13 +90,13 @@ impl Sums {
             self.put((rank, id), name, unit, value, seconds);
         }
         if let Some(woken) = at_most_s(between) {
-            for (rank, q, id) in [(60, 0.5, "p50"), (61, 0.99, "p99")] {
+            for (at, (rank, q, id)) in PERCENTILES.into_iter().enumerate() {
                 if let Some(value) = woken.quantile_s(q) {
-                    let name = format!("{id} wake-up, at most");
-                    self.put((rank, format!("wakeup.{id}")), name, Unit::Seconds, value, seconds);
+                    let name = format!("{} wake-up, at most", id.trim_start_matches("wakeup."));
+                    self.put((rank, id.into()), name, Unit::Seconds, value, seconds);
+                    self.woken[at].join(&woken);
                 }
             }
-            self.woken.join(&woken);
         }
     }
 
@@ -105,11 +109,8 @@ impl Sums {
 
     fn spread(&self, key: &(u32, String)) -> Option<Spread> {
         let sum = self.by_id.get(key)?;
-        let of_all = match key.1.as_str() {
-            "wakeup.p50" => self.woken.quantile_s(0.5),
-            "wakeup.p99" => self.woken.quantile_s(0.99),
-            _ => None,
-        };
+        let of_all = PERCENTILES.iter().zip(&self.woken).find(|((_, _, id), _)| *id == key.1);
+        let of_all = of_all.and_then(|((_, q, _), woken)| woken.quantile_s(*q));
         let mean = of_all.unwrap_or(sum.weighted / sum.seconds);
         Some(Spread { mean, least: sum.least, most: sum.most, n: sum.n })
     }

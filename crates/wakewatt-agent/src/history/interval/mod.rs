@@ -8,7 +8,7 @@ mod cpus;
 mod meters;
 mod woken;
 
-pub(crate) use woken::{Buckets, at_most_s};
+pub(crate) use woken::{Buckets, are_enough, at_most_s};
 
 use super::change::{Settings, limit};
 use super::flat::value;

@@ -11,6 +11,11 @@ use wakewatt_core::watch::LatencyRow;
 /// A percentile needs so many beyond it.
 const FEWEST_BEYOND: f64 = 10.0;
 
+/// Are these enough for that percentile?
+pub(crate) fn are_enough(n: f64, q: f64) -> bool {
+    n * (1.0 - q) >= FEWEST_BEYOND
+}
+
 /// Counts by upper bound in seconds; the last has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Buckets(Vec<(f64, f64)>);
@@ -42,7 +47,7 @@ impl Buckets {
             below += n;
             below >= q * total
         });
-        found.map(|(bound_s, _)| *bound_s).filter(|bound_s| bound_s.is_finite() && total * (1.0 - q) >= FEWEST_BEYOND)
+        found.map(|(bound_s, _)| *bound_s).filter(|bound_s| bound_s.is_finite() && are_enough(total, q))
     }
 }
 
