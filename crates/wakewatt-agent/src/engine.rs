@@ -26,7 +26,7 @@ use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_core::watch::{Counters, Rates, Reading, Sources};
+use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources};
 use wakewatt_host::{clock, own_pages, own_usage};
 use wakewatt_lab::refusal::Refusal;
 use wakewatt_lab::trace::WakeFeed;
@@ -147,6 +147,10 @@ pub struct Engine {
     lasting: Snapshot,
     /// What files that tell of a change held when the settings were looked at.
     telltales: Option<u32>,
+    /// Did they say something else a minute ago?
+    is_settling: bool,
+    /// Was the layout looked at since, because counters ran backwards?
+    has_looked: bool,
     sampler: Sampler,
     feed: Result<WakeFeed, Option<String>>,
     totals: Totals,
@@ -206,11 +210,13 @@ impl Engine {
             topology,
             lasting,
             telltales: None,
+            is_settling: false,
+            has_looked: false,
             plan,
             source,
+            totals: Totals::of(&sampler.layout),
             sampler,
             feed,
-            totals: Totals::default(),
             limit: None,
             rates: None,
             page: Arc::default(),
@@ -374,6 +380,13 @@ impl Engine {
         let has_judged = self.look();
         (self.node, self.rates) = (None, None);
         self.sampler.read();
+        // Before anything is counted under a name that is no longer its own; once a minute, for counters that run backwards by themselves.
+        if self.totals.is_broken_by(self.now()) && !std::mem::replace(&mut self.has_looked, true) && self.look_around()
+        {
+            self.sampler.read();
+            // Settings say so at the next reading.
+            self.settings_at = None;
+        }
         self.read_at = Instant::now();
         self.totals.advance(&self.sampler.layout, self.sampler.latest());
         let limit = self.now().global_limit;
@@ -384,6 +397,7 @@ impl Engine {
         if let Ok(feed) = &mut self.feed {
             match feed.counted(&*self.source) {
                 Ok(counted) => {
+                    trouble = feed.stale_because().map(str::to_string);
                     if let (Some(paid), Some(NamedPayers { by, n_places })) = (&counted.paid, self.plan.payers) {
                         let new = || Payers::new(by, n_places, self.read_at);
                         self.payers.get_or_insert_with(new).advance(self.read_at, paid);
@@ -488,10 +502,16 @@ impl Engine {
         if are_settings_due {
             self.settings_at = Some(Instant::now());
             self.described.press(&self.facts(|topic| topic == "load"));
-            let mut now = Fingerprint::default();
-            self.sampler.others(|read| now.add(read));
-            let now = Some(now.finish());
+            self.has_looked = false;
+            let now = Some(self.telltale());
+            let was_looked_at = self.telltales.is_some();
             let has_changed = std::mem::replace(&mut self.telltales, now) != now;
+            // Once more a minute later: a driver is there before its states are. And with the findings, for what no telltale tells.
+            let is_settling = std::mem::replace(&mut self.is_settling, has_changed);
+            if was_looked_at && (has_changed || is_settling || are_findings_due) && self.look_around() {
+                // Other files tell of another machine.
+                self.telltales = Some(self.telltale());
+            }
             if has_changed || are_findings_due {
                 self.topology.refresh(&*self.source);
                 let facts = self.facts(|topic| SETTING_TOPICS.contains(&topic));
@@ -511,6 +531,32 @@ impl Engine {
         are_findings_due
     }
 
+    fn telltale(&mut self) -> u32 {
+        let mut now = Fingerprint::default();
+        self.sampler.others(|read| now.add(read));
+        telltales::add_names(&*self.source, &self.sampler.layout, &mut now);
+        now.finish()
+    }
+
+    /// Looks again at what there is to read; true where that is something else now.
+    fn look_around(&mut self) -> bool {
+        let cpus = |layout: &Layout| layout.cpus.iter().map(|info| info.cpu).collect::<Vec<_>>();
+        let before = cpus(&self.sampler.layout);
+        if !self.sampler.look_again(telltales::files) {
+            return false;
+        }
+        self.totals.follow(&self.sampler.layout);
+        // A CPU that came is worth one look at /proc/cpuinfo.
+        if cpus(&self.sampler.layout) != before {
+            self.topology = Snapshot::read(&*self.source, |topic| topic == "topology").topology;
+        }
+        if let Ok(feed) = &mut self.feed {
+            // What cannot be read now is told with the next reading.
+            let _ = feed.look_again(&*self.source);
+        }
+        true
+    }
+
     /// Which processes hold or turn what. It asks every process for every file it has open, a hundred times the work of a scrape: so with the findings, when a setting or
     /// the limit is another one (who did it may leave), and each minute while there is a limit.
     fn hold(&mut self) {
@@ -520,68 +566,4 @@ impl Engine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metric::names;
-    use std::fs;
-
-    /// An engine on a tree.
-    fn engine(root: &std::path::Path) -> Engine {
-        Engine::open(Plan::of(Machine::Tree(root.into()), Sources::Quiet, "1")).unwrap()
-    }
-
-    fn put(root: &std::path::Path, path: &str, text: &str) {
-        let file = root.join(path);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    }
-
-    fn setting(page: &Page, name: &str) -> Option<String> {
-        let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &names::SETTINGS))?;
-        settings.samples[0].labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone())
-    }
-
-    #[test]
-    fn no_reading_is_kept_twice() {
-        let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
-        let mut engine = engine(dir.path());
-        (engine.plan.interval, engine.history) =
-            (FRESH, Ring::open(history.path(), Limits { most_bytes: 1 << 20, free_share: 0.0 }).map_err(|_| None));
-        assert!(engine.due() <= FRESH);
-        // Read by whoever asked, half a second before the interval ends: that one is kept, and the next not before there can be another.
-        engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
-        assert!(engine.due().is_zero());
-        // Fresh for as long as this test takes.
-        engine.read_at = Instant::now() + 60 * FRESH;
-        engine.keep();
-        assert!(!engine.due().is_zero(), "the same again");
-        let wall_ms = engine.now().clocks.wall_at_ns / 1_000_000;
-        let bytes = fs::read(crate::history::segments(history.path()).remove(0)).unwrap();
-        let mut reader = crate::history::Reader::new(&bytes).unwrap();
-        assert_eq!(reader.next_moment().map(|moment| moment.wall_ms), Some(wall_ms), "when it was read");
-    }
-
-    #[test]
-    fn smt_and_microcode_are_looked_at_again() {
-        const CPU: &str = "sys/devices/system/cpu";
-        let dir = tempfile::tempdir().unwrap();
-        let put = |path: &str, text: &str| put(dir.path(), path, text);
-        put(&format!("{CPU}/online"), "0\n");
-        put(&format!("{CPU}/present"), "0\n");
-        put(&format!("{CPU}/smt/active"), "1\n");
-        put(&format!("{CPU}/cpu0/cpuidle/state0/name"), "C1\n");
-        put("proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
-        put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmicrocode\t: 0x10\n");
-        let mut engine = engine(dir.path());
-        let seen = |engine: &Engine| (setting(engine.page(), "smt"), setting(engine.page(), "microcode"));
-        assert_eq!(seen(&engine), (Some("on".into()), Some("0x10".into())));
-        put(&format!("{CPU}/smt/active"), "0\n");
-        put(&format!("{CPU}/cpu0/microcode/version"), "0x12\n");
-        engine.read();
-        assert_eq!(seen(&engine).0.as_deref(), Some("on"), "not before a minute is over");
-        engine.settings_at = None;
-        engine.read();
-        assert_eq!(seen(&engine), (Some("off".into()), Some("0x12".into())));
-    }
-}
+mod tests;

@@ -1,16 +1,19 @@
-//! Has a setting changed? Files that tell so, kept open and compared as a whole.
+//! Has a setting changed, or the machine? Files that tell so, kept open and compared as a whole, and the names in a few folders.
 //!
 //! Making facts of all settings opens some fifteen files for each idle state of each CPU: on 512 CPUs more work than a thousand scrapes. What a setting is changed
 //! by are few of them: drivers, governors, preferences, turbo, SMT, microcode, and the switch of each state of each CPU. These are read each minute with one
 //! system call a file; only where one differs from the minute before are the facts made again. What cannot change while the kernel runs is not among them.
+//!
+//! The same says whether there is something else to read: another driver with other states (told by the first CPU's names and claims), a CPU, a meter, a chip.
 
 use wakewatt_core::source::{Read, Source};
 use wakewatt_core::watch::Layout;
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// Of the machine.
-const OF_ALL: [&str; 8] = [
+const OF_ALL: [&str; 9] = [
     "online",
+    "present",
     "smt/active",
     "cpuidle/current_driver",
     "cpuidle/current_governor",
@@ -21,6 +24,12 @@ const OF_ALL: [&str; 8] = [
 ];
 /// Of each frequency policy.
 const OF_POLICY: [&str; 3] = ["scaling_driver", "scaling_governor", "energy_performance_preference"];
+/// Of each state of the first CPU.
+const OF_STATE: [&str; 3] = ["name", "latency", "residency"];
+/// Where entries come and go.
+const HWMON: &str = "/sys/class/hwmon";
+const FOLDERS: [&str; 3] =
+    ["/sys/class/powercap", "/sys/devices/system/cpu/cpufreq", "/sys/devices/system/cpu/intel_uncore_frequency"];
 
 /// The files of a machine; one that is not there may come.
 pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Vec<String> {
@@ -29,6 +38,14 @@ pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Vec<String> {
     for policy in policies.iter().filter(|name| name.starts_with("policy")) {
         all.extend(OF_POLICY.iter().map(|name| format!("{CPU}/cpufreq/{policy}/{name}")));
     }
+    // The number of a chip that went is given to the next one.
+    let chips = src.list(HWMON).unwrap_or_default();
+    all.extend(chips.iter().map(|chip| format!("{HWMON}/{chip}/name")));
+    if let Some(first) = layout.cpus.first() {
+        let states = first.states.iter().filter_map(|at| layout.states.get(*at));
+        let at = |index: u32| format!("{CPU}/cpu{}/cpuidle/state{index}", first.cpu);
+        all.extend(states.flat_map(|state| OF_STATE.map(|name| format!("{}/{name}", at(state.index)))));
+    }
     for info in &layout.cpus {
         let cpu = info.cpu;
         all.push(format!("{CPU}/cpu{cpu}/microcode/version"));
@@ -36,6 +53,15 @@ pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Vec<String> {
         all.extend(states.map(|state| format!("{CPU}/cpu{cpu}/cpuidle/state{}/disable", state.index)));
     }
     all
+}
+
+/// Adds what is listed where entries come and go.
+pub(crate) fn add_names(src: &dyn Source, layout: &Layout, print: &mut Fingerprint) {
+    let states = layout.cpus.first().map(|first| format!("{CPU}/cpu{}/cpuidle", first.cpu));
+    for folder in FOLDERS.into_iter().chain([HWMON]).chain(states.as_deref()) {
+        let names = src.list(folder).map(|names| names.join("/"));
+        print.add(names.as_ref().map(|names| names.as_bytes()).map_err(Clone::clone));
+    }
 }
 
 /// What they hold, all together, as a number.

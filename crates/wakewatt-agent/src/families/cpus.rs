@@ -1,6 +1,6 @@
 //! CPUs: where their time went, which are online, how fast they run, how often they were throttled.
 
-use super::{Known, Place};
+use super::{Known, Place, Seat};
 use crate::metric::{Page, names};
 use crate::totals::{CpuTotals, Running};
 use std::collections::BTreeMap;
@@ -11,13 +11,12 @@ type Part = fn(&CpuTotals) -> Running;
 type Clocks = (u64, u64, u64, u64);
 
 pub(super) fn add(page: &mut Page, known: &Known<'_>) {
-    let cpus = || known.layout.cpus.iter().zip(&known.totals.cpus);
     let modes: [(&str, Part); 3] = [("busy", |t| t.busy_ns), ("idle", |t| t.idle_ns), ("steal", |t| t.steal_ns)];
     for (mode, of) in modes {
         let mut sums: BTreeMap<Place, u64> = BTreeMap::new();
-        for (info, total) in cpus() {
+        for (seat, total) in known.totals.cpus.iter() {
             if let Some(ns) = of(total).so_far() {
-                *sums.entry(Place::of(info, known.is_per_cpu)).or_default() += ns;
+                *sums.entry(Place::of(*seat, known.is_per_cpu)).or_default() += ns;
             }
         }
         for (place, ns) in sums {
@@ -27,7 +26,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     let mut online: BTreeMap<Place, u32> = BTreeMap::new();
     let mut clocks: BTreeMap<Place, Clocks> = BTreeMap::new();
     for (info, now) in known.layout.cpus.iter().zip(&known.now.cpus) {
-        let place = Place::of(info, false);
+        let place = Place::of(Seat::of(info), false);
         *online.entry(place.clone()).or_default() += u32::from(now.is_online);
         if let Some(khz) = now.freq_khz.get() {
             let (least, sum, most, n) = clocks.entry(place).or_insert((u64::MAX, 0, 0, 0));
@@ -56,19 +55,19 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
 fn throttles(page: &mut Page, known: &Known<'_>) {
     let of = |package: Option<u32>| package.map(|p| ("package", p.to_string()));
     let mut cores: BTreeMap<Option<u32>, u64> = BTreeMap::new();
-    for (info, total) in known.layout.cpus.iter().zip(&known.totals.cpus) {
+    for (seat, total) in known.totals.cpus.iter() {
         // One counter per core: of its first CPU.
-        let is_first = info.core.is_none_or(|core| core == info.cpu);
+        let is_first = total.core.is_none_or(|core| core == seat.cpu);
         if let Some(n) = total.n_throttles.so_far().filter(|_| is_first) {
-            *cores.entry(info.package).or_default() += n;
+            *cores.entry(seat.package).or_default() += n;
         }
     }
     for (package, n) in cores {
         let labels = [Some(("scope", "core".to_string())), of(package)].into_iter().flatten().collect();
         page.number(&names::THROTTLES, labels, n as f64);
     }
-    for (info, total) in known.layout.packages.iter().zip(&known.totals.n_package_throttles) {
-        let labels = [Some(("scope", "package".to_string())), of(Some(info.package))].into_iter().flatten().collect();
+    for (package, total) in known.totals.n_package_throttles.iter() {
+        let labels = [Some(("scope", "package".to_string())), of(Some(*package))].into_iter().flatten().collect();
         page.known(&names::THROTTLES, labels, total.get().map(|n| n as f64));
     }
 }

@@ -6,6 +6,7 @@ use crate::metric::{Labels, Metric, Page, Value, names};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
+use wakewatt_core::watch::layout::StateInfo;
 
 /// A counter as it is listed, and what its unit is of a second.
 static COUNTED: [(&Metric, f64); 5] = [
@@ -27,29 +28,30 @@ pub(crate) fn word(class: WakeClass) -> &'static str {
 }
 
 pub(super) fn add(page: &mut Page, known: &Known<'_>) {
-    let states = &known.layout.states;
-    let named = |at: usize| -> Labels {
-        states.get(at).map(|s| vec![("state", s.name.clone()), ("index", s.index.to_string())]).unwrap_or_default()
-    };
+    let named =
+        |state: &StateInfo| -> Labels { vec![("state", state.name.clone()), ("index", state.index.to_string())] };
+    let states = &known.totals.states;
     for (which, (metric, scale)) in COUNTED.iter().enumerate() {
         let mut sums: BTreeMap<(usize, Place), u64> = BTreeMap::new();
-        for (info, total) in known.layout.cpus.iter().zip(&known.totals.cpus) {
-            for (at, counters) in info.states.iter().zip(&total.states) {
+        for (seat, total) in known.totals.cpus.iter() {
+            for (at, counters) in total.states.iter() {
                 if let Some(n) = counters[which].so_far() {
-                    *sums.entry((*at, Place::of(info, known.is_per_cpu))).or_default() += n;
+                    *sums.entry((*at, Place::of(*seat, known.is_per_cpu))).or_default() += n;
                 }
             }
         }
         for ((at, place), n) in sums {
-            page.number(metric, place.after(named(at)), n as f64 * scale);
+            let labels = states.get(at).map(named).unwrap_or_default();
+            page.number(metric, place.after(labels), n as f64 * scale);
         }
     }
-    for (at, state) in states.iter().enumerate() {
+    // What is claimed is claimed of states that are there.
+    for state in &known.layout.states {
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
-        let mut claimed = named(at);
+        let mut claimed = named(state);
         claimed.push(("source", "claimed".into()));
         page.known(&names::EXIT_LATENCY, claimed, seconds(state.exit_latency_ns));
-        page.known(&names::TARGET_RESIDENCY, named(at), seconds(state.target_residency_ns));
+        page.known(&names::TARGET_RESIDENCY, named(state), seconds(state.target_residency_ns));
     }
     for (state, index, n_cpus) in &known.described.disabled {
         let labels = vec![("state", state.clone()), ("index", index.to_string())];

@@ -10,7 +10,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
         labels.extend(package.map(|p| ("package", p.to_string())));
         labels
     };
-    for (zone, total) in layout.zones.iter().zip(&known.totals.energies_uj) {
+    for (zone, total) in known.totals.energies_uj.iter() {
         let labels = vec![("meter", zone.name.clone()), ("zone", zone.id.clone())];
         page.known(&names::ENERGY, with_package(labels, zone.package), total.get().map(|uj| uj as f64 / 1e6));
     }

@@ -21,6 +21,7 @@ use crate::totals::Totals;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::WakeClass;
+use wakewatt_core::units::Cpu;
 use wakewatt_core::watch::layout::CpuInfo;
 use wakewatt_core::watch::{Counters, Layout};
 
@@ -62,6 +63,23 @@ pub(crate) fn page(known: &Known<'_>) -> Page {
     page
 }
 
+/// A CPU where it sits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seat {
+    /// Its number.
+    pub cpu: Cpu,
+    /// NUMA node.
+    pub node: Option<u32>,
+    /// Package.
+    pub package: Option<u32>,
+}
+
+impl Seat {
+    pub(crate) fn of(info: &CpuInfo) -> Seat {
+        Seat { cpu: info.cpu, node: info.node, package: info.package }
+    }
+}
+
 /// Where CPUs sit: what sums are made over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -71,8 +89,8 @@ struct Place {
 }
 
 impl Place {
-    fn of(info: &CpuInfo, is_per_cpu: bool) -> Place {
-        Place { node: info.node, package: info.package, cpu: is_per_cpu.then_some(info.cpu) }
+    fn of(seat: Seat, is_per_cpu: bool) -> Place {
+        Place { node: seat.node, package: seat.package, cpu: is_per_cpu.then_some(seat.cpu) }
     }
 
     /// What is known of it, after other labels.

@@ -63,7 +63,7 @@ impl Week {
             ..Counters::default()
         };
         let own = Own { version: "0", resident_bytes: Some(12_000_000), n_wakeups: Some(0), ..Own::default() };
-        let (totals, latencies) = (Totals::default(), Latencies::new());
+        let (totals, latencies) = (Totals::of(&layout), Latencies::new());
         Week { governor: "menu", layout, now, totals, latencies, own, n_readings: 0, seed: 0x9e37_79b9_7f4a_7c15 }
     }
 

@@ -1,16 +1,15 @@
 //! Wake-up latency for `watch --trace`: what the probe counted since it was last asked.
 
+use super::named::{Latencies, Named};
 use super::names::{Names, settings};
 use super::paying::{Paid, Paying};
 use super::refused;
 use crate::refusal::Refusal;
 use crate::watch::LatencyFeed;
-use std::collections::BTreeMap;
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::rows;
-use wakewatt_core::samples::wakes::{self, WakeClass, WakeCounters};
+use wakewatt_core::samples::wakes::WakeCounters;
 use wakewatt_core::source::Source;
 use wakewatt_core::watch::LatencyRow;
 use wakewatt_host::clock::monotonic_ns;
@@ -20,7 +19,7 @@ use wakewatt_probes::wake::{Scope, Spec, WakeProbe};
 #[derive(Debug)]
 pub struct WakeFeed {
     probe: WakeProbe,
-    names: Names,
+    named: Named,
     last: WakeCounters,
     /// None where nobody asked; else, or why it cannot be told.
     paying: Option<Result<Paying, String>>,
@@ -51,12 +50,30 @@ impl WakeFeed {
         };
         let mut probe = WakeProbe::attach(&spec).map_err(refused)?;
         let last = probe.read(monotonic_ns()).map_err(refused)?;
-        Ok(WakeFeed { probe, names, last, paying })
+        Ok(WakeFeed { probe, named: Named::of(names), last, paying })
     }
 
     /// What the probe could not attach, and what is missing for it.
     pub fn gaps(&self) -> &[String] {
         self.probe.gaps()
+    }
+
+    /// Looks again at what states are called.
+    pub fn look_again(&mut self, src: &dyn Source) -> Result<(), Refusal> {
+        let names = Names::of(&settings(src));
+        let now = self.probe.read(monotonic_ns()).map_err(refused)?;
+        if let Some(Ok(paying)) = &mut self.paying
+            && !self.named.names.is_same(&names)
+        {
+            paying.rename(&now, &self.named);
+        }
+        self.named.rename(names, &now);
+        Ok(())
+    }
+
+    /// Why nothing is counted although it is attached.
+    pub fn stale_because(&self) -> Option<&str> {
+        self.named.stale_because()
     }
 
     /// Why it cannot be told who pays although that was asked.
@@ -69,7 +86,7 @@ impl WakeFeed {
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// Wake-ups over all CPUs, by name and index of the state they left and by class; of those whose state is known.
-    pub latencies: BTreeMap<(String, u32, WakeClass), KernelHistogram>,
+    pub latencies: Latencies,
     /// Wake-ups that could not be counted.
     pub n_unclassed: u64,
     /// Who pays; none where that was not asked for, or cannot be told here.
@@ -81,25 +98,17 @@ impl WakeFeed {
     pub fn counted(&mut self, src: &dyn Source) -> Result<Counted, Refusal> {
         let now = self.probe.read(monotonic_ns()).map_err(refused)?;
         let paying = self.paying.as_mut().and_then(|paying| paying.as_mut().ok());
-        let paid = paying.map(|paying| paying.paid(&now, &self.names, src));
-        let mut counted = Counted { paid, ..Counted::default() };
-        for cpu in &now.cpus {
-            counted.n_unclassed += cpu.n_unclassed;
-            for ((state, kind), histogram) in &cpu.cells {
-                if let (Some(state), wakes::Counted::Wake(class)) = (state, kind) {
-                    let key = (self.names.of_state(cpu.cpu, *state), *state, *class);
-                    counted.latencies.entry(key).or_default().merge(histogram);
-                }
-            }
-        }
-        Ok(counted)
+        let is_counted = self.named.stale_because().is_none();
+        let paid = paying.filter(|_| is_counted).map(|paying| paying.paid(&now, &self.named.names, src));
+        let n_unclassed = now.cpus.iter().map(|cpu| cpu.n_unclassed).sum();
+        Ok(Counted { latencies: self.named.latencies(&now), n_unclassed, paid })
     }
 }
 
 impl LatencyFeed for WakeFeed {
     fn rows(&mut self) -> Result<Vec<LatencyRow>, String> {
         let now = self.probe.read(monotonic_ns()).map_err(|why| why.to_string())?;
-        let name_of = |cpu, state| self.names.of_state(cpu, state);
+        let name_of = |cpu, state| self.named.names.of_state(cpu, state);
         let found = rows(&now.since(&self.last), &name_of, None);
         self.last = now;
         Ok(found

@@ -10,6 +10,7 @@ mod feed;
 mod folders;
 mod hardware;
 mod header;
+mod named;
 mod names;
 mod payers;
 mod paying;

@@ -59,6 +59,16 @@ impl Names {
         self.by_cpu.keys().map(|(_, state)| state + 1).max().unwrap_or(2)
     }
 
+    /// Are states called the same?
+    pub(super) fn is_same(&self, other: &Names) -> bool {
+        (&self.by_cpu, self.polling, &self.driver) == (&other.by_cpu, other.polling, &other.driver)
+    }
+
+    /// The idle driver.
+    pub(super) fn driver(&self) -> Option<&str> {
+        self.driver.as_deref()
+    }
+
     /// The state that spins.
     pub(super) fn polling(&self) -> Option<u32> {
         self.polling

@@ -5,6 +5,7 @@
 //! are walked at most twice a minute: what a new cgroup loses before that is nobody's. Memory is bounded by the probe's own table.
 
 use super::folders::Folders;
+use super::named::Named;
 use super::names::Names;
 use super::payers::{docker_name, names};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,9 @@ pub(super) struct Paying {
     docker: BTreeMap<String, Option<String>>,
     /// What each had, and in how many readings since it was missing.
     last: BTreeMap<(u64, Option<u32>), (Lost, u8)>,
+    /// When states were called otherwise last, if ever, and what had come together by then.
+    since: Option<WakeCounters>,
+    before: BTreeMap<StateKey, Lost>,
     looked_at_ns: u64,
 }
 
@@ -70,22 +74,52 @@ impl Paying {
     }
 
     fn with(by: PayerKind, folders: Folders, src: &dyn Source, looked_at_ns: u64) -> Paying {
-        Paying { by, folders, names: names(src), docker: BTreeMap::new(), last: BTreeMap::new(), looked_at_ns }
+        Paying {
+            by,
+            folders,
+            names: names(src),
+            docker: BTreeMap::new(),
+            last: BTreeMap::new(),
+            since: None,
+            before: BTreeMap::new(),
+            looked_at_ns,
+        }
+    }
+
+    /// From now on states are called otherwise; `old` is what they were. What payers lost since the last reading is nobody's.
+    pub(super) fn rename(&mut self, now: &WakeCounters, old: &Named) {
+        if old.stale_because().is_none() {
+            self.before = self.totals(now, &old.names);
+        }
+        self.since = Some(now.clone());
+        let groups = now.groups.iter();
+        let whole = groups.map(|g| ((g.cgroup, g.state), (Lost { n: g.n, ns: g.sum_ns }, 0)));
+        self.last = whole.collect();
+    }
+
+    /// By state, since the probe was attached, whoever was woken.
+    fn totals(&self, now: &WakeCounters, states: &Names) -> BTreeMap<StateKey, Lost> {
+        let mut totals = self.before.clone();
+        let later = self.since.as_ref().map(|since| now.since(since));
+        let cpus = &later.as_ref().unwrap_or(now).cpus;
+        let first = first_of(now);
+        for ((state, counted), hist) in cpus.iter().flat_map(|cpu| &cpu.cells) {
+            if let (Some(state), Counted::Wake(class)) = (state, counted)
+                && class.contains_exit()
+            {
+                let key = (states.of_state(first, *state), *state);
+                totals.entry(key).or_default().add(Lost { n: hist.n, ns: hist.sum_ns });
+            }
+        }
+        totals
     }
 
     /// Takes the next reading.
     pub(super) fn paid(&mut self, now: &WakeCounters, states: &Names, src: &dyn Source) -> Paid {
         self.look(now, src);
-        let mut paid = Paid::default();
-        let first = now.cpus.first().map_or(0, |cpu| cpu.cpu);
+        let mut paid = Paid { totals: self.totals(now, states), ..Paid::default() };
+        let first = first_of(now);
         let key_of = |state: u32| (states.of_state(first, state), state);
-        for ((state, counted), hist) in now.cpus.iter().flat_map(|cpu| &cpu.cells) {
-            if let (Some(state), Counted::Wake(class)) = (state, counted)
-                && class.contains_exit()
-            {
-                paid.totals.entry(key_of(*state)).or_default().add(Lost { n: hist.n, ns: hist.sum_ns });
-            }
-        }
         // A walk of the kernel's table that was cut short leaves payers out: kept for one reading more, they are not counted twice.
         self.last.values_mut().for_each(|(_, missed)| *missed += 1);
         for group in &now.groups {
@@ -138,6 +172,11 @@ impl Paying {
             }
         }
     }
+}
+
+/// The CPU whose names stand for all.
+fn first_of(now: &WakeCounters) -> u32 {
+    now.cpus.first().map_or(0, |cpu| cpu.cpu)
 }
 
 #[cfg(test)]
@@ -197,5 +236,20 @@ mod tests {
         // A walk that was cut short, then a whole one.
         assert_eq!(told(70, 15, &[(gone, 5)]), (vec![], 15));
         assert_eq!(told(80, 17, &[(web, 3), (gone, 5)]), (vec![("web".into(), 2)], 17));
+    }
+
+    #[test]
+    fn what_was_lost_keeps_the_name_of_its_state() {
+        let root = tempfile::tempdir().unwrap();
+        let src = Tree::from_text("");
+        let states = Names::of(&Snapshot::default());
+        let mut paying = Paying::with(PayerKind::Cgroup, Folders::below(root.path().into()), &src, 0);
+        assert_eq!(paying.paid(&reading(10, 9, &[]), &states, &src).totals[&("default idle".into(), 1)].n, 9);
+        paying.rename(&reading(11, 10, &[]), &Named::of(states));
+        let text = "//- /sys/devices/system/cpu/present\n0\n//- /sys/devices/system/cpu/cpu0/cpuidle/state1/name\nC6\n";
+        let states = Names::of(&Snapshot::read(&Tree::from_text(text), |topic| topic == "idle"));
+        let totals = paying.paid(&reading(20, 12, &[]), &states, &src).totals;
+        let told: Vec<(String, u64)> = totals.into_iter().map(|((name, _), lost)| (name, lost.n)).collect();
+        assert_eq!(told, [("C6".into(), 2), ("default idle".into(), 10)]);
     }
 }

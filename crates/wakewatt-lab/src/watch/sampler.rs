@@ -2,7 +2,7 @@
 
 use super::recorder::Recorder;
 use crate::refusal::Refusal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
 use wakewatt_core::source::{Read, Source};
 use wakewatt_core::units::LatencyLimit;
@@ -60,6 +60,8 @@ pub struct Sampler {
     pub has_holders: bool,
     /// Written along, with `--record`.
     pub recorder: Option<Recorder>,
+    /// What was opened, to be opened anew.
+    tree: Option<PathBuf>,
     reader: Box<dyn Reader>,
     source: Box<dyn Source>,
     /// Kept open beside those of the layout.
@@ -93,6 +95,10 @@ impl Sampler {
             is_still: matches!(place, WatchedMachine::Recorded(_)),
             has_holders: true,
             recorder: None,
+            tree: match place {
+                WatchedMachine::Here => None,
+                WatchedMachine::Tree(place) | WatchedMachine::Recorded(place) => Some(place.into()),
+            },
             reader,
             source,
             others,
@@ -102,6 +108,32 @@ impl Sampler {
             holders: Vec::new(),
             holders_of: None,
         })
+    }
+
+    /// Looks again at what there is to watch: states of another driver, CPUs, meters and sensors that came or went. True where the layout is another one now; the
+    /// next moment is its first. What is recorded has one layout, so while it is, nothing is looked at.
+    pub fn look_again(&mut self, others: impl FnOnce(&dyn Source, &Layout) -> Vec<String>) -> bool {
+        if self.is_still || self.recorder.is_some() {
+            return false;
+        }
+        let mut layout = discover(&*self.source, self.layout.sources);
+        keep_places(&mut layout, &self.layout);
+        // Words that no file depends on.
+        self.layout.hostname.clone_from(&layout.hostname);
+        self.layout.idle_governor.clone_from(&layout.idle_governor);
+        let others = others(&*self.source, &layout);
+        let is_other = layout != self.layout;
+        if !is_other && others == self.others {
+            return false;
+        }
+        let place = self.tree.as_deref().map_or(WatchedMachine::Here, WatchedMachine::Tree);
+        // A tree that is gone has nothing to be read; the files that are open may still say something.
+        let Ok(reader) = place.reader(layout.files.len() + others.len()) else { return false };
+        (self.layout, self.others, self.reader) = (layout, others, reader);
+        if is_other {
+            (self.then, self.is_read) = (None, false);
+        }
+        is_other
     }
 
     /// From now on writes every moment into a folder, up to so many bytes.
@@ -192,5 +224,59 @@ impl Sampler {
             };
         }
         self.holders_of = limit;
+    }
+}
+
+/// Where a CPU sits is not told while it is offline, and it does not move.
+fn keep_places(layout: &mut Layout, known: &Layout) {
+    for cpu in &mut layout.cpus {
+        let Ok(at) = known.cpus.binary_search_by_key(&cpu.cpu, |known| known.cpu) else { continue };
+        let known = &known.cpus[at];
+        (cpu.package, cpu.node, cpu.core) =
+            (cpu.package.or(known.package), cpu.node.or(known.node), cpu.core.or(known.core));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU: &str = "sys/devices/system/cpu";
+
+    fn put(root: &Path, path: &str, text: &str) {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, format!("{text}\n")).unwrap();
+    }
+
+    fn usages(sampler: &mut Sampler) -> Vec<Option<u64>> {
+        sampler.read();
+        sampler.latest().cpus.iter().flat_map(|cpu| cpu.states.iter().map(|state| state.n_usage.get())).collect()
+    }
+
+    #[test]
+    fn what_comes_is_found_and_where_cpus_sit_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put(&format!("{CPU}/present"), "0");
+        put(&format!("{CPU}/online"), "0");
+        put("sys/devices/system/node/node0/cpulist", "0");
+        put("proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900");
+        let mut sampler = Sampler::open(WatchedMachine::Tree(dir.path()), Sources::Quiet).unwrap();
+        let none = |_: &dyn Source, _: &Layout| Vec::new();
+        assert_eq!(usages(&mut sampler), []);
+        assert!(!sampler.look_again(none), "nothing came");
+        put(&format!("{CPU}/cpuidle/current_driver"), "intel_idle");
+        for (state, name, n) in [(0, "POLL", "7"), (1, "C6", "8")] {
+            put(&format!("{CPU}/cpu0/cpuidle/state{state}/name"), name);
+            put(&format!("{CPU}/cpu0/cpuidle/state{state}/usage"), n);
+        }
+        put("sys/devices/system/node/node0/cpulist", "");
+        assert!(sampler.look_again(none));
+        assert!(sampler.rates().is_none(), "two layouts have no interval");
+        assert_eq!(usages(&mut sampler), [Some(7), Some(8)]);
+        assert!(sampler.take().is_some());
+        assert_eq!((sampler.layout.idle_driver.as_deref(), sampler.layout.cpus[0].node), (Some("intel_idle"), Some(0)));
+        assert!(!sampler.look_again(none));
     }
 }
