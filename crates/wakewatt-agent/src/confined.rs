@@ -96,6 +96,11 @@ pub(crate) fn needs(how: Confine, tree: Option<&Path>, history: Option<&Path>, b
     }
 }
 
+/// /dev/cpu_dma_latency is none.
+fn is_register(path: &str) -> bool {
+    Path::new(path).starts_with(REGISTERS)
+}
+
 /// A new file of that name, and what a link of that name leads to.
 fn add_folders_of(read: &mut Vec<PathBuf>, file: &Path) {
     let file = &std::path::absolute(file).unwrap_or_else(|_| file.into());
@@ -143,8 +148,7 @@ impl Confined {
             needs.keep.push(Capability::DacReadSearch);
         }
         // Where there are none now (the module is not loaded), reading them fails as it would anyway.
-        let is_register = |path: &str| path.starts_with(REGISTERS) && Path::new(path).exists();
-        if is_here && layout.files.iter().any(|file| is_register(&file.path)) {
+        if is_here && layout.files.iter().any(|file| is_register(&file.path) && Path::new(&file.path).exists()) {
             needs.keep.push(Capability::SysRawio);
             needs.read.push(REGISTERS.into());
         }
@@ -185,6 +189,12 @@ fn told(held: Held) -> Guarded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_no_register() {
+        let all = ["/dev/cpu/0/msr", "/dev/cpu_dma_latency", "/dev/cpu_wakeup_latency", "/proc/stat"];
+        assert_eq!(all.map(is_register), [true, false, false, false]);
+    }
 
     #[test]
     fn a_renewed_file_may_be_a_new_one_behind_a_new_link() {

@@ -50,6 +50,13 @@ fn it_gives_up_what_it_needs_no_more_and_still_reads_keeps_and_answers() {
             assert_eq!(kept & !(1 << 2 | 1 << 17), 0, "{set} {kept:x}");
         }
     }
+    // Quiet sources read no register.
+    let quiet = Agent::start(&[]);
+    let kept = of_every_thread(quiet.pid(), "CapEff");
+    let is_root = rustix::process::geteuid().is_root();
+    let least = if is_root { 0 } else { 1 << 2 };
+    assert!(kept.iter().all(|kept| u64::from_str_radix(kept, 16).unwrap() & !least == 0), "{kept:?}");
+    assert_eq!(quiet.end(), Some(130));
     assert!(of_every_thread(pid, "NoNewPrivs").iter().all(|is| is == "1"));
     if held("system_calls") {
         assert!(of_every_thread(pid, "Seccomp").iter().all(|mode| mode == "2"));
