@@ -148,7 +148,7 @@ impl Confined {
             needs.keep.push(Capability::DacReadSearch);
         }
         // Where there are none now (the module is not loaded), reading them fails as it would anyway.
-        if is_here && layout.files.iter().any(|file| is_register(&file.path) && Path::new(&file.path).exists()) {
+        if is_here && layout.files.iter().any(|file| is_register(file.path) && Path::new(&file.path).exists()) {
             needs.keep.push(Capability::SysRawio);
             needs.read.push(REGISTERS.into());
         }

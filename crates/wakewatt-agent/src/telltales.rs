@@ -7,7 +7,8 @@
 //! The same says whether there is something else to read: another driver with other states (told by the first CPU's names and claims), a CPU, a meter, a chip.
 
 use wakewatt_core::source::{Read, Source};
-use wakewatt_core::watch::Layout;
+use wakewatt_core::watch::layout::Reach;
+use wakewatt_core::watch::{Files, Layout};
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// Of the machine.
@@ -32,26 +33,37 @@ const FOLDERS: [&str; 3] =
     ["/sys/class/powercap", "/sys/devices/system/cpu/cpufreq", "/sys/devices/system/cpu/intel_uncore_frequency"];
 
 /// The files of a machine; one that is not there may come.
-pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Vec<String> {
-    let mut all: Vec<String> = OF_ALL.iter().map(|name| format!("{CPU}/{name}")).collect();
+pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Files {
+    let mut all = Files::default();
+    let mut add = |path: String| all.add(&path, Reach::Memory);
+    for name in OF_ALL {
+        add(format!("{CPU}/{name}"));
+    }
     let policies = src.list(&format!("{CPU}/cpufreq")).unwrap_or_default();
     for policy in policies.iter().filter(|name| name.starts_with("policy")) {
-        all.extend(OF_POLICY.iter().map(|name| format!("{CPU}/cpufreq/{policy}/{name}")));
+        for name in OF_POLICY {
+            add(format!("{CPU}/cpufreq/{policy}/{name}"));
+        }
     }
     // The number of a chip that went is given to the next one.
     let chips = src.list(HWMON).unwrap_or_default();
-    all.extend(chips.iter().map(|chip| format!("{HWMON}/{chip}/name")));
+    for chip in &chips {
+        add(format!("{HWMON}/{chip}/name"));
+    }
     if let Some(first) = layout.cpus.first() {
         let states = first.states.iter().filter_map(|at| layout.states.get(*at));
-        let at = |index: u32| format!("{CPU}/cpu{}/cpuidle/state{index}", first.cpu);
-        all.extend(states.flat_map(|state| OF_STATE.map(|name| format!("{}/{name}", at(state.index)))));
+        for (state, name) in states.flat_map(|state| OF_STATE.map(|name| (state, name))) {
+            add(format!("{CPU}/cpu{}/cpuidle/state{}/{name}", first.cpu, state.index));
+        }
     }
     for info in &layout.cpus {
         let cpu = info.cpu;
-        all.push(format!("{CPU}/cpu{cpu}/microcode/version"));
-        let states = info.states.iter().filter_map(|at| layout.states.get(*at));
-        all.extend(states.map(|state| format!("{CPU}/cpu{cpu}/cpuidle/state{}/disable", state.index)));
+        add(format!("{CPU}/cpu{cpu}/microcode/version"));
+        for state in info.states.iter().filter_map(|at| layout.states.get(*at)) {
+            add(format!("{CPU}/cpu{cpu}/cpuidle/state{}/disable", state.index));
+        }
     }
+    all.settle();
     all
 }
 
@@ -100,7 +112,8 @@ mod tests {
         let tree = Tree::from_text(&text);
         let all = files(&tree, &discover(&tree, Sources::Quiet));
         for name in ["cpu0/cpuidle/state3/disable", "cpu1/cpuidle/state3/disable", "cpufreq/policy0/scaling_governor"] {
-            assert!(all.contains(&format!("{CPU}/{name}")), "{name}: {all:?}");
+            let path = format!("{CPU}/{name}");
+            assert!(all.iter().any(|file| file.path == path), "{name}: {all:?}");
         }
     }
 

@@ -221,7 +221,7 @@ struct Gathering<'a> {
 impl Gathering<'_> {
     fn text<T>(&mut self, slot: Slot, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Why> {
         let Some(file) = self.layout.files.get(slot) else { return Err(Why::Absent) };
-        let bytes = self.reader.read(slot, &file.path).map_err(|e| Why::from(&e))?;
+        let bytes = self.reader.read(slot, file.path).map_err(|e| Why::from(&e))?;
         std::str::from_utf8(bytes).ok().and_then(|t| parse(t.trim_end())).ok_or(Why::Malformed)
     }
 
@@ -258,7 +258,7 @@ impl Gathering<'_> {
     fn global_limit(&mut self) -> Reading<LatencyLimit> {
         let slot = self.layout.global_limit;
         let Some(file) = self.layout.files.get(slot) else { return Reading::default() };
-        match self.reader.read(slot, &file.path) {
+        match self.reader.read(slot, file.path) {
             Ok(bytes) => pm_qos::parse_global(bytes).map_or(Reading::Missing(Why::Malformed), Reading::Known),
             Err(error) => Reading::Missing(Why::from(&error)),
         }

@@ -50,6 +50,7 @@ pub fn discover(src: &dyn Source, sources: Sources) -> Layout {
     add_packages(src, &mut layout);
     add_zones(src, &mut layout);
     add_sensors(src, &mut layout);
+    layout.files.settle();
     layout
 }
 

@@ -12,6 +12,7 @@
 //!   package), coretemp `tempN_input`, `intel_uncore_frequency/*/current_freq_khz`. It is an interrupt unless the reader
 //!   already runs there, and it wakes that CPU if it sleeps.
 
+use super::files::Files;
 use super::reading::{Reading, Why};
 use crate::cpuset::CpuSet;
 use crate::units::Cpu;
@@ -58,15 +59,6 @@ pub type RemoteReads<'a> = Vec<(Slot, &'a str)>;
 
 /// Number of a file in [`Layout::files`].
 pub type Slot = usize;
-
-/// A file that is read at every interval.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// The machine's path.
-    pub path: String,
-    /// What it disturbs.
-    pub reach: Reach,
-}
 
 /// One idle state of the machine, over all CPUs that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -251,7 +243,7 @@ pub struct Layout {
     pub no_sensors: Option<Why>,
     /// The files, by slot; empty in a recording.
     #[serde(skip)]
-    pub files: Vec<File>,
+    pub files: Files,
     #[serde(skip)]
     #[allow(missing_docs)]
     pub stat: Slot,
@@ -269,15 +261,14 @@ impl Layout {
         let mut reads: std::collections::BTreeMap<Cpu, RemoteReads<'_>> = std::collections::BTreeMap::new();
         for (slot, file) in self.files.iter().enumerate() {
             if let Reach::Cpu(cpu) = file.reach {
-                reads.entry(cpu).or_default().push((slot, &file.path));
+                reads.entry(cpu).or_default().push((slot, file.path));
             }
         }
         reads.into_iter().collect()
     }
 
     /// Adds a file.
-    pub(super) fn add(&mut self, path: impl Into<String>, reach: Reach) -> Slot {
-        self.files.push(File { path: path.into(), reach });
-        self.files.len() - 1
+    pub(super) fn add(&mut self, path: impl AsRef<str>, reach: Reach) -> Slot {
+        self.files.add(path.as_ref(), reach)
     }
 }

@@ -10,6 +10,7 @@
 pub mod reading;
 pub mod layout;
 pub mod discover;
+pub mod files;
 pub mod counters;
 pub mod document;
 pub mod rates;
@@ -20,6 +21,7 @@ pub mod recording;
 
 pub use counters::Counters;
 pub use document::Rates;
+pub use files::Files;
 pub use layout::{Layout, Sources};
 pub use reading::{Reading, Why};
 

@@ -7,7 +7,7 @@ use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
 use wakewatt_core::source::{Read, Source};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::counters::{Clocks, FromSource, Reader};
-use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources, discover::discover};
+use wakewatt_core::watch::{Counters, Files, Layout, Rates, Reading, Sources, discover::discover};
 use wakewatt_host::kept::KeptFiles;
 use wakewatt_host::live::Live;
 use wakewatt_host::{clock, own_usage, recorded};
@@ -65,7 +65,7 @@ pub struct Sampler {
     reader: Box<dyn Reader>,
     source: Box<dyn Source>,
     /// Kept open beside those of the layout.
-    others: Vec<String>,
+    others: Files,
     /// The moment before the last.
     then: Option<Counters>,
     now: Counters,
@@ -77,14 +77,14 @@ pub struct Sampler {
 impl Sampler {
     /// Looks at the machine, tree or recorded host.
     pub fn open(place: WatchedMachine<'_>, sources: Sources) -> Result<Sampler, Refusal> {
-        Sampler::open_with(place, sources, |_, _| Vec::new())
+        Sampler::open_with(place, sources, |_, _| Files::default())
     }
 
     /// The same with other files of it, which are kept open too and read with [`Sampler::others`].
     pub fn open_with(
         place: WatchedMachine<'_>,
         sources: Sources,
-        others: impl FnOnce(&dyn Source, &Layout) -> Vec<String>,
+        others: impl FnOnce(&dyn Source, &Layout) -> Files,
     ) -> Result<Sampler, Refusal> {
         let source = place.source()?;
         let layout = discover(&*source, sources);
@@ -112,7 +112,7 @@ impl Sampler {
 
     /// Looks again at what there is to watch: states of another driver, CPUs, meters and sensors that came or went. True where the layout is another one now; the
     /// next moment is its first. What is recorded has one layout, so while it is, nothing is looked at.
-    pub fn look_again(&mut self, others: impl FnOnce(&dyn Source, &Layout) -> Vec<String>) -> bool {
+    pub fn look_again(&mut self, others: impl FnOnce(&dyn Source, &Layout) -> Files) -> bool {
         if self.is_still || self.recorder.is_some() {
             return false;
         }
@@ -173,8 +173,8 @@ impl Sampler {
     /// Reads the other files, one after the other.
     pub fn others(&mut self, mut see: impl FnMut(Read<&[u8]>)) {
         let n_before = self.layout.files.len();
-        for (i, path) in self.others.iter().enumerate() {
-            see(self.reader.read(n_before + i, path));
+        for (i, file) in self.others.iter().enumerate() {
+            see(self.reader.read(n_before + i, file.path));
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
         put("sys/devices/system/node/node0/cpulist", "0");
         put("proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900");
         let mut sampler = Sampler::open(WatchedMachine::Tree(dir.path()), Sources::Quiet).unwrap();
-        let none = |_: &dyn Source, _: &Layout| Vec::new();
+        let none = |_: &dyn Source, _: &Layout| Files::default();
         assert_eq!(usages(&mut sampler), []);
         assert!(!sampler.look_again(none), "nothing came");
         put(&format!("{CPU}/cpuidle/current_driver"), "intel_idle");
