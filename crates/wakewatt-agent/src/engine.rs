@@ -5,7 +5,9 @@
 //! is named on the page; the rest goes on.
 
 use crate::confined::{self, Beside, Confine, Confined};
-use crate::families::{Described, Known, LASTING_TOPICS, Latencies, Own, SETTING_TOPICS, page};
+use crate::families::{
+    Described, Known, LASTING_TOPICS, Latencies, Own, PRESSURE_FILES, Pressures, SETTING_TOPICS, page,
+};
 use crate::format::{Format, Written};
 use crate::history::{Limits, Ring};
 use crate::metric::Page;
@@ -26,7 +28,8 @@ use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
-use wakewatt_core::watch::{Counters, Layout, Rates, Reading, Sources};
+use wakewatt_core::watch::layout::Reach;
+use wakewatt_core::watch::{Counters, Files, Layout, Rates, Reading, Sources};
 use wakewatt_host::{clock, own_pages, own_usage};
 use wakewatt_lab::refusal::Refusal;
 use wakewatt_lab::trace::WakeFeed;
@@ -138,6 +141,17 @@ pub(crate) enum Ask {
     Stop,
 }
 
+/// What is kept open beside counters: pressure, read with them, and behind it the telltales, read each minute.
+fn others(src: &dyn Source, layout: &Layout) -> Files {
+    let mut all = Files::default();
+    for (path, _) in PRESSURE_FILES {
+        all.add(path, Reach::Memory);
+    }
+    telltales::add_files(src, layout, &mut all);
+    all.settle();
+    all
+}
+
 /// All that the thread keeps.
 pub struct Engine {
     plan: Plan,
@@ -154,6 +168,7 @@ pub struct Engine {
     sampler: Sampler,
     feed: Result<WakeFeed, Option<String>>,
     totals: Totals,
+    pressures: Pressures,
     /// As last read.
     limit: Option<Reading<LatencyLimit>>,
     /// As asked for since the last reading: a page of metrics needs no rates.
@@ -184,7 +199,7 @@ impl Engine {
     /// Looks at the machine, attaches what was asked for, takes the first reading.
     pub fn open(plan: Plan) -> Result<Engine, Refusal> {
         let source = plan.machine.watched().source()?;
-        let mut sampler = Sampler::open_with(plan.machine.watched(), plan.sources, telltales::files)?;
+        let mut sampler = Sampler::open_with(plan.machine.watched(), plan.sources, others)?;
         // They are looked for with the daemons.
         sampler.has_holders = false;
         let attach = || WakeFeed::attach_by(&*source, plan.payers.map(|payers| payers.by));
@@ -217,6 +232,7 @@ impl Engine {
             totals: Totals::of(&sampler.layout),
             sampler,
             feed,
+            pressures: Pressures::default(),
             limit: None,
             rates: None,
             page: Arc::default(),
@@ -389,6 +405,7 @@ impl Engine {
         }
         self.read_at = Instant::now();
         self.totals.advance(&self.sampler.layout, self.sampler.latest());
+        self.sampler.others(0..PRESSURE_FILES.len(), |file, read| self.pressures.advance(file, read));
         let limit = self.now().global_limit;
         if self.limit.replace(limit).is_some_and(|before| before != limit) {
             self.hold();
@@ -434,6 +451,7 @@ impl Engine {
             layout: &self.sampler.layout,
             now: self.sampler.latest(),
             totals: &self.totals,
+            pressures: &self.pressures,
             described: &self.described,
             latencies: &self.latencies,
             payers: self.payers.as_ref(),
@@ -501,7 +519,6 @@ impl Engine {
             (is_due(self.settings_at, SETTINGS_EVERY), is_due(self.findings_at, FINDINGS_EVERY));
         if are_settings_due {
             self.settings_at = Some(Instant::now());
-            self.described.press(&self.facts(|topic| topic == "load"));
             self.has_looked = false;
             let now = Some(self.telltale());
             let was_looked_at = self.telltales.is_some();
@@ -533,7 +550,7 @@ impl Engine {
 
     fn telltale(&mut self) -> u32 {
         let mut now = Fingerprint::default();
-        self.sampler.others(|read| now.add(read));
+        self.sampler.others(PRESSURE_FILES.len().., |_, read| now.add(read));
         telltales::add_names(&*self.source, &self.sampler.layout, &mut now);
         now.finish()
     }
@@ -542,7 +559,7 @@ impl Engine {
     fn look_around(&mut self) -> bool {
         let cpus = |layout: &Layout| layout.cpus.iter().map(|info| info.cpu).collect::<Vec<_>>();
         let before = cpus(&self.sampler.layout);
-        if !self.sampler.look_again(telltales::files) {
+        if !self.sampler.look_again(others) {
             return false;
         }
         self.totals.follow(&self.sampler.layout);

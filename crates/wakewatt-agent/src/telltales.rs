@@ -32,9 +32,8 @@ const HWMON: &str = "/sys/class/hwmon";
 const FOLDERS: [&str; 3] =
     ["/sys/class/powercap", "/sys/devices/system/cpu/cpufreq", "/sys/devices/system/cpu/intel_uncore_frequency"];
 
-/// The files of a machine; one that is not there may come.
-pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Files {
-    let mut all = Files::default();
+/// Adds the files of a machine; one that is not there may come.
+pub(crate) fn add_files(src: &dyn Source, layout: &Layout, all: &mut Files) {
     let mut add = |path: String| all.add(&path, Reach::Memory);
     for name in OF_ALL {
         add(format!("{CPU}/{name}"));
@@ -63,8 +62,6 @@ pub(crate) fn files(src: &dyn Source, layout: &Layout) -> Files {
             add(format!("{CPU}/cpu{cpu}/cpuidle/state{}/disable", state.index));
         }
     }
-    all.settle();
-    all
 }
 
 /// Adds what is listed where entries come and go.
@@ -110,7 +107,8 @@ mod tests {
             state(1, 3)
         );
         let tree = Tree::from_text(&text);
-        let all = files(&tree, &discover(&tree, Sources::Quiet));
+        let mut all = Files::default();
+        add_files(&tree, &discover(&tree, Sources::Quiet), &mut all);
         for name in ["cpu0/cpuidle/state3/disable", "cpu1/cpuidle/state3/disable", "cpufreq/policy0/scaling_governor"] {
             let path = format!("{CPU}/{name}");
             assert!(all.iter().any(|file| file.path == path), "{name}: {all:?}");

@@ -228,3 +228,21 @@ fn a_state_that_comes_after_its_driver_is_found_a_minute_later() {
     agent.look();
     assert_eq!(agent.number(&names::THROTTLES, &[("scope", "core")]), Some(0.0));
 }
+
+#[test]
+fn pressure_is_read_with_every_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    bare(dir.path());
+    let waited = |us: u64| {
+        let line = |share| format!("{share} avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n");
+        put(dir.path(), "proc/pressure/cpu", &format!("{}{}", line("some"), line("full")));
+    };
+    waited(7_000_000);
+    let agent = Apart::open(dir.path(), Sources::Quiet);
+    for (us, seconds) in [(7_250_000, 0.25), (8_000_000, 1.0)] {
+        waited(us);
+        agent.read();
+        assert_eq!(agent.number(&names::PRESSURE, &[("resource", "cpu"), ("share", "full")]), Some(seconds));
+    }
+    assert_eq!(agent.number(&names::PRESSURE, &[("resource", "io")]), None);
+}

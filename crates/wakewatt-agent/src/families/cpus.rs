@@ -1,6 +1,6 @@
 //! CPUs: where their time went, which are online, how fast they run, how often they were throttled.
 
-use super::{Known, Place, Seat};
+use super::{Known, Place, Seat, pressure};
 use crate::metric::{Page, names};
 use crate::totals::{CpuTotals, Running};
 use std::collections::BTreeMap;
@@ -46,10 +46,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     throttles(page, known);
     page.known(&names::INTERRUPTS, Vec::new(), known.totals.n_interrupts.get().map(|n| n as f64));
     page.known(&names::SWITCHES, Vec::new(), known.totals.n_context_switches.get().map(|n| n as f64));
-    for (resource, share, total_ns) in &known.described.pressures {
-        let labels = vec![("resource", (*resource).into()), ("share", (*share).into())];
-        page.known(&names::PRESSURE, labels, total_ns.so_far().map(|ns| ns as f64 / 1e9));
-    }
+    pressure::add(page, known.pressures);
 }
 
 fn throttles(page: &mut Page, known: &Known<'_>) {

@@ -1,21 +1,18 @@
-//! What changes seldom: settings, findings, who holds the latency limit, and pressure, which is read with them.
+//! What changes seldom: settings, findings, who holds the latency limit.
 //!
 //! A setting is a label of one info metric, so that a store shows its change as an old series that ends and a new one that begins.
 
 use super::Found;
 use crate::metric::{Labels, Page, names};
-use crate::totals::Running;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::fact::{Fact, PerCpu};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::boot::{Cmdline, is_same_name};
 use wakewatt_core::facts::freq::Freq;
 use wakewatt_core::facts::holders::Holders;
-use wakewatt_core::facts::load::Pressure;
 use wakewatt_core::record::mask::KEPT_ARGUMENTS;
 use wakewatt_core::rules::{self, Answer, Weight};
 use wakewatt_core::samples::Samples;
-use wakewatt_core::watch::Reading;
 
 /// Holders that are named; more are not worth a series each.
 const MOST_HOLDERS: usize = 5;
@@ -35,8 +32,6 @@ pub(crate) struct Described {
     pub daemons: Vec<String>,
     /// Name and index of each state that is switched off somewhere, and on how many CPUs.
     pub disabled: Vec<(String, u32, u32)>,
-    /// Resource, share (some, full) and time waited.
-    pub pressures: Vec<(&'static str, &'static str, Running)>,
 }
 
 /// What the settings are made of and may change while the kernel runs.
@@ -57,15 +52,6 @@ impl Described {
             .collect();
     }
 
-    /// Looks at pressure again; what is counted goes on.
-    pub(crate) fn press(&mut self, facts: &Snapshot) {
-        let load = &facts.load;
-        let all = [("cpu", &load.cpu_pressure), ("memory", &load.memory_pressure), ("io", &load.io_pressure)];
-        for (resource, pressure) in all {
-            self.pressed(resource, pressure);
-        }
-    }
-
     /// Looks at processes: which daemons run, and who holds the latency limit.
     pub(crate) fn hold(&mut self, facts: &Snapshot) {
         self.daemons = daemons(&facts.holders);
@@ -74,19 +60,6 @@ impl Described {
         self.holders.sort();
         self.holders.dedup();
         self.holders.truncate(MOST_HOLDERS);
-    }
-
-    fn pressed(&mut self, resource: &'static str, pressure: &Fact<Pressure>) {
-        let Some(pressure) = pressure.get() else { return };
-        let lines = [("some", Some(&pressure.some)), ("full", pressure.full.as_ref())];
-        for (share, line) in lines.into_iter().filter_map(|(share, line)| Some((share, line?))) {
-            let at = self.pressures.iter().position(|(r, s, _)| (*r, *s) == (resource, share));
-            let at = at.unwrap_or_else(|| {
-                self.pressures.push((resource, share, Running::default()));
-                self.pressures.len() - 1
-            });
-            self.pressures[at].2.advance(Reading::Known(line.total_ns));
-        }
     }
 
     /// Judges facts by every rule; what rests on measurements has none to rest on.

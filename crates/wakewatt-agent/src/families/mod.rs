@@ -9,11 +9,13 @@ mod idle;
 mod meters;
 mod own;
 mod payers;
+mod pressure;
 
 pub(crate) use described::{Described, LASTING_TOPICS, SETTING_TOPICS};
 pub use found::Found;
 pub(crate) use idle::word as class_word;
 pub(crate) use own::Own;
+pub(crate) use pressure::{FILES as PRESSURE_FILES, Pressures};
 
 use crate::metric::{Labels, Page};
 use crate::paying::Payers;
@@ -37,6 +39,8 @@ pub(crate) struct Known<'a> {
     pub now: &'a Counters,
     /// Counters since the agent started.
     pub totals: &'a Totals,
+    /// How long tasks waited.
+    pub pressures: &'a Pressures,
     /// Settings and findings.
     pub described: &'a Described,
     /// Wake-up latency, with `--trace`.

@@ -3,7 +3,7 @@
 //! Numbers are drawn per CPU and go the way of an agent's: counters to totals to a page. Load follows the hour of the day, with noise on every counter, so that
 //! differences are as long as a busy server's. Two packages with a memory node each, four idle states, RAPL and temperatures, wake-ups traced.
 
-use crate::families::{Described, Known, Latencies, Own, page};
+use crate::families::{Described, Known, Latencies, Own, Pressures, page};
 use crate::metric::Page;
 use crate::totals::Totals;
 use wakewatt_core::samples::kernel_histogram::{KernelHistogram, N_BUCKETS, bucket_of, edges_ns};
@@ -78,6 +78,7 @@ impl Week {
             layout: &self.layout,
             now: &self.now,
             totals: &self.totals,
+            pressures: &Pressures::default(),
             described: &described,
             latencies: &self.latencies,
             payers: None,

@@ -320,7 +320,8 @@ fn cpu_time(cpu: Option<Cpu>, text: &str) -> Result<CpuTime, String> {
     })
 }
 
-fn parse_pressure(text: &str) -> Result<Pressure, String> {
+/// Reads a file of /proc/pressure.
+pub fn parse_pressure(text: &str) -> Result<Pressure, String> {
     let line = |kind: &str| text.lines().find_map(|l| l.strip_prefix(kind)).map(pressure_line).transpose();
     let some = line("some ")?.ok_or_else(|| "no line \"some\"".to_string())?;
     Ok(Pressure { some, full: line("full ")? })

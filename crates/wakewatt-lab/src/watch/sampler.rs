@@ -2,6 +2,7 @@
 
 use super::recorder::Recorder;
 use crate::refusal::Refusal;
+use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
 use wakewatt_core::source::{Read, Source};
@@ -170,11 +171,11 @@ impl Sampler {
         self.is_read = true;
     }
 
-    /// Reads the other files, one after the other.
-    pub fn others(&mut self, mut see: impl FnMut(Read<&[u8]>)) {
+    /// Reads the other files in this part of their list, one after the other; told with their place in the list.
+    pub fn others(&mut self, part: impl RangeBounds<usize>, mut see: impl FnMut(usize, Read<&[u8]>)) {
         let n_before = self.layout.files.len();
-        for (i, file) in self.others.iter().enumerate() {
-            see(self.reader.read(n_before + i, file.path));
+        for (i, file) in self.others.iter().enumerate().filter(|(i, _)| part.contains(i)) {
+            see(i, self.reader.read(n_before + i, file.path));
         }
     }
 
