@@ -2,7 +2,8 @@
 //!
 //! The kernel's own counters wrap (energy), start again (a driver that was loaded anew) and vanish for a while (a CPU that went offline). A store takes any
 //! step back for a restart and adds the whole new value, which would be a month of idle time in one second. So the agent adds up what moved while it
-//! looked, from 0 at its own start, which formats that can also say. What it did not see it does not count.
+//! looked, from 0 at its own start, which formats that can also say. What it did not see it does not count: after a time in which a counter could not be read, or
+//! energy was not for as long as a counter may take to turn, it begins anew from what is found.
 //!
 //! A counter belongs to what it is of (a CPU in its place, a state by name and index), not to a place in a list: where the machine is found to be another one,
 //! what goes on goes on, what is new begins at 0, and what went keeps what it had, because sums over it must not step back.
@@ -46,7 +47,7 @@ impl Running {
 
     fn advance_by(&mut self, now: Reading<u64>, step: impl Fn(u64, u64) -> Option<u64>) -> bool {
         let Some(now) = now.get() else {
-            self.is_known = false;
+            (self.is_known, self.last) = (false, None);
             return false;
         };
         let moved = self.last.map(|then| step(then, now));
@@ -146,6 +147,8 @@ pub(crate) struct Totals {
     idle_driver: Option<String>,
     /// Per CPU.
     pub cpus: Followed<Seat, CpuTotals>,
+    /// When the last moment was, suspends counted.
+    at_ns: Option<u64>,
     /// Per RAPL zone.
     pub energies_uj: Followed<Zone, Running>,
     /// Throttling per package.
@@ -220,6 +223,8 @@ impl Totals {
 
     /// Takes the next moment.
     pub(crate) fn advance(&mut self, layout: &Layout, now: &Counters) {
+        let then_ns = self.at_ns.replace(now.clocks.boot_at_ns);
+        let since_ns = then_ns.map_or(0, |then_ns| u128::from(now.clocks.boot_at_ns.saturating_sub(then_ns)));
         let mut n_resets = 0;
         let mut count = |is_backwards: bool| n_resets += u64::from(is_backwards);
         for (total, cpu) in self.cpus.values_mut().zip(&now.cpus) {
@@ -237,6 +242,9 @@ impl Totals {
         }
         for ((total, energy), zone) in self.energies_uj.values_mut().zip(&now.energies_uj).zip(&layout.zones) {
             let range = zone.max_energy_range_uj.get();
+            if range.is_some_and(|range| since_ns > 2 * u128::from(counter::longest_interval_ns(range))) {
+                total.forget();
+            }
             count(total.advance_by(*energy, |then, now| counter::step(range, then, now)));
         }
         for (total, throttles) in self.n_package_throttles.values_mut().zip(&now.n_package_throttles) {
@@ -252,7 +260,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::watch::counters::StateCounters;
+    use wakewatt_core::watch::counters::{Clocks, StateCounters};
     use wakewatt_core::watch::layout::CpuInfo;
 
     fn after(readings: &[Reading<u64>]) -> (Running, usize) {
@@ -271,7 +279,7 @@ mod tests {
         assert_eq!((total.get(), n), (Some(9), 1), "a restart loses what it counted up to the first look");
         let (total, n) = after(&[known(10), known(15), offline]);
         assert_eq!((total.get(), total.so_far(), n), (None, Some(5), 0));
-        assert_eq!(after(&[known(10), offline, known(12)]).0.get(), Some(2));
+        assert_eq!(after(&[known(10), offline, known(12), known(13)]).0.get(), Some(1), "nothing over a gap");
         assert_eq!((after(&[offline]).0.get(), after(&[offline]).0.so_far()), (None, None));
     }
 
@@ -282,17 +290,32 @@ mod tests {
         assert_eq!(total.get(), Some(30));
     }
 
-    #[test]
-    fn energy_wraps_at_its_range() {
-        let zone = ZoneInfo { max_energy_range_uj: Reading::Known(1000), ..ZoneInfo::default() };
+    /// What a counter of a range comes to that is read at these seconds.
+    fn energy(range_uj: u64, readings: &[(u64, Reading<u64>)]) -> (Option<u64>, u64) {
+        let zone = ZoneInfo { max_energy_range_uj: Reading::Known(range_uj), ..ZoneInfo::default() };
         let layout = Layout { zones: vec![zone], ..Layout::default() };
         let mut totals = Totals::of(&layout);
-        for uj in [900, 990, 40] {
-            let now = Counters { energies_uj: vec![Reading::Known(uj)], ..Counters::default() };
-            totals.advance(&layout, &now);
+        for (at_s, uj) in readings {
+            let clocks = Clocks { boot_at_ns: at_s * 1_000_000_000, ..Clocks::default() };
+            totals.advance(&layout, &Counters { clocks, energies_uj: vec![*uj], ..Counters::default() });
         }
-        let uj = totals.energies_uj.iter().next().unwrap().1.get().unwrap();
-        assert!((140..=141).contains(&uj) && totals.n_resets == 0, "{uj}");
+        (totals.energies_uj.iter().next().unwrap().1.get(), totals.n_resets)
+    }
+
+    #[test]
+    fn energy_wraps_at_its_range_and_not_over_a_gap() {
+        const RANGE_UJ: u64 = 65_532_610_987;
+        let known = Reading::Known;
+        let (uj, n_resets) =
+            energy(RANGE_UJ, &[(0, known(RANGE_UJ - 100)), (10, known(RANGE_UJ - 10)), (20, known(40))]);
+        assert!((140..=141).contains(&uj.unwrap()) && n_resets == 0, "{uj:?}");
+        let gap = Reading::Missing(Why::Denied);
+        assert_eq!(
+            energy(RANGE_UJ, &[(0, known(5)), (10, known(7)), (20, gap), (30, known(3)), (40, known(4))]),
+            (Some(3), 0)
+        );
+        // After a suspend, say: it may have turned, or begun anew.
+        assert_eq!(energy(RANGE_UJ, &[(0, known(5)), (10, known(7)), (80, known(1)), (90, known(2))]), (Some(3), 0));
     }
 
     fn machine(driver: &str, states: &[&str], cpus: &[Cpu]) -> Layout {
