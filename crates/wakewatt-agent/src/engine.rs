@@ -1,5 +1,7 @@
 //! The one thread that reads: the machine at every interval and when somebody asks, settings each minute, findings every ten.
 //!
+//! Energy counters turn; where the interval is longer than a turn may take, they are read in between.
+//!
 //! Whoever asks gets a reading at most a second old; who asks more often gets the same again, so that energy is not told faster than
 //! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings the thread sleeps. A source that fails
 //! is named on the page; the rest goes on.
@@ -25,6 +27,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::topology::Topology;
+use wakewatt_core::samples::energy::counter;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
@@ -152,6 +155,14 @@ fn others(src: &dyn Source, layout: &Layout) -> Files {
     all
 }
 
+/// From reading to reading of the energy counters, at most; none where none is read.
+fn energy_every(layout: &Layout) -> Option<Duration> {
+    let read = layout.zones.iter().filter(|zone| zone.slot.is_some());
+    let ranges = read.filter_map(|zone| zone.max_energy_range_uj.get());
+    let longest = ranges.map(|range| Duration::from_nanos(counter::longest_interval_ns(range))).min();
+    longest.map(|longest| longest.max(FRESH))
+}
+
 /// All that the thread keeps.
 pub struct Engine {
     plan: Plan,
@@ -276,13 +287,19 @@ impl Engine {
 
     /// Why it cannot be told who pays although that was asked for.
     pub fn no_payers_because(&self) -> Option<&str> {
-        self.feed.as_ref().ok()?.no_payers_because()
+        match &self.feed {
+            Ok(feed) => feed.no_payers_because(),
+            Err(why) => why.as_deref().filter(|_| self.plan.payers.is_some()),
+        }
     }
 
     /// Answers until told to stop, or until nobody is left to ask.
     pub(crate) fn serve(mut self, asks: &Receiver<Ask>, pulse: &mut Pulse) {
         loop {
             // Before anybody is answered: who asks all the time keeps no interval from being kept.
+            if self.energy_due().is_zero() {
+                self.refresh();
+            }
             if self.due().is_zero() {
                 self.kept_at = Instant::now();
                 self.refresh();
@@ -290,7 +307,7 @@ impl Engine {
                 self.push();
             }
             pulse.beat();
-            let due = self.due();
+            let due = self.due().min(self.energy_due());
             match asks.recv_timeout(pulse.at_most(due)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     if let Ok(history) = &mut self.history {
@@ -311,6 +328,12 @@ impl Engine {
         let over = self.kept_at + self.plan.interval;
         let at = if self.kept_read_at == Some(self.read_at) { over.max(self.read_at + FRESH) } else { over };
         at.saturating_duration_since(Instant::now())
+    }
+
+    /// How long until energy counters must be read, before one of them can have turned unseen; for ever where none is read.
+    fn energy_due(&self) -> Duration {
+        let every = energy_every(&self.sampler.layout);
+        every.map_or(Duration::MAX, |every| every.saturating_sub(self.read_at.elapsed()))
     }
 
     /// Who asked and went away is not read for.
@@ -426,11 +449,12 @@ impl Engine {
             }
         }
         let mut sources = vec![("counters", self.now().cpus.is_empty().then(|| "no CPU could be read".to_string()))];
+        if self.plan.payers.is_some() {
+            // Whatever keeps the probe from counting keeps payers from being told.
+            sources.push(("payers", self.no_payers_because().map(str::to_string).or(trouble.clone())));
+        }
         if self.plan.is_traced {
             sources.push(("trace", trouble));
-        }
-        if self.plan.payers.is_some() {
-            sources.push(("payers", self.no_payers_because().map(str::to_string)));
         }
         if self.plan.history.is_some() {
             sources.push(("history", self.history.as_ref().err().cloned().flatten()));

@@ -246,3 +246,40 @@ fn pressure_is_read_with_every_reading() {
     }
     assert_eq!(agent.number(&names::PRESSURE, &[("resource", "io")]), None);
 }
+
+#[test]
+fn a_probe_that_is_not_attached_tells_no_payers() {
+    let dir = tempfile::tempdir().unwrap();
+    bare(dir.path());
+    let mut engine = engine(dir.path());
+    engine.plan.is_traced = true;
+    engine.plan.payers = Some(NamedPayers { by: PayerKind::Pod, n_places: 1 });
+    engine.feed = Err(Some("no BTF here".into()));
+    engine.read();
+    for source in ["trace", "payers"] {
+        let labels = [("source", source), ("why", "no BTF here")];
+        assert_eq!(number(engine.page(), &names::SOURCE_UP, &labels), Some(0.0), "{source}");
+    }
+    assert_eq!(engine.no_payers_because(), Some("no BTF here"));
+    engine.plan.payers = None;
+    assert_eq!(engine.no_payers_because(), None);
+}
+
+#[test]
+fn energy_is_read_before_it_can_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    bare(dir.path());
+    for (zone, range) in [("0", "262143328850\n"), ("0:0", "65532610987\n")] {
+        let at = format!("sys/class/powercap/intel-rapl:{zone}");
+        put(dir.path(), &format!("{at}/name"), "package-0\n");
+        put(dir.path(), &format!("{at}/max_energy_range_uj"), range);
+        put(dir.path(), &format!("{at}/energy_uj"), "1\n");
+    }
+    let every = |sources| {
+        let plan = Plan { interval: 3600 * FRESH, ..Plan::of(Machine::Tree(dir.path().into()), sources, "1") };
+        let engine = Engine::open(plan).unwrap();
+        assert!(engine.energy_due() <= energy_every(&engine.sampler.layout).unwrap_or(Duration::MAX));
+        energy_every(&engine.sampler.layout).map(|every| every.as_secs())
+    };
+    assert_eq!((every(Sources::Package), every(Sources::Quiet)), (Some(32), None));
+}
