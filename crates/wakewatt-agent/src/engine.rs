@@ -11,7 +11,7 @@ use crate::families::{
     Described, Known, LASTING_TOPICS, Latencies, Own, PRESSURE_FILES, Pressures, SETTING_TOPICS, page,
 };
 use crate::format::{Format, Written};
-use crate::history::{Limits, Ring};
+use crate::history::{Keeping, Limits};
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
 use crate::otlp::{self, Outbox, Sender};
@@ -190,7 +190,7 @@ pub struct Engine {
     node: Option<Arc<Node>>,
     recent: Recent,
     described: Described,
-    history: Result<Ring, Option<String>>,
+    history: Keeping,
     confined: Option<Confined>,
     latencies: Latencies,
     /// None until the probe has told of any.
@@ -217,10 +217,7 @@ impl Engine {
         let mut feed = if plan.is_traced { attach().map_err(|why| Some(why.to_string())) } else { Err(None) };
         let topology = Snapshot::read(&*source, |topic| topic == "topology").topology;
         let lasting = Snapshot::read(&*source, |topic| LASTING_TOPICS.contains(&topic));
-        let history = match &plan.history {
-            None => Err(None),
-            Some((folder, limits)) => Ring::open(folder, *limits).map_err(|why| Some(why.to_string())),
-        };
+        let history = Keeping::open(plan.history.as_ref());
         // Before anything else is read, so that the first page says what all others can.
         let confined = plan.confine.map(|how| match how {
             Confine::No => Confined::not(),
@@ -310,10 +307,7 @@ impl Engine {
             let due = self.due().min(self.energy_due());
             match asks.recv_timeout(pulse.at_most(due)) {
                 Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    if let Ok(history) = &mut self.history {
-                        // Whoever stops it has nobody left to tell.
-                        let _ = history.finish();
-                    }
+                    self.history.finish();
                     return;
                 }
                 Ok(ask) => self.answer(ask),
@@ -457,7 +451,7 @@ impl Engine {
             sources.push(("trace", trouble));
         }
         if self.plan.history.is_some() {
-            sources.push(("history", self.history.as_ref().err().cloned().flatten()));
+            sources.push(("history", self.history.trouble().map(str::to_string)));
         }
         sources.extend(self.plan.tellers.iter().map(|teller| (teller.source(), teller.now())));
         self.own = Own {
@@ -503,17 +497,14 @@ impl Engine {
         outbox.put(otlp::request(self.page.page(), &sender, self.now().clocks.wall_at_ns));
     }
 
-    /// Keeps the page under the time at which it was read; the first failure ends that, and is told on every page.
+    /// Keeps the page under the time at which it was read; a failure is told on every page.
     fn keep(&mut self) {
         self.keep_at(self.now().clocks.wall_at_ns / 1_000_000);
     }
 
     fn keep_at(&mut self, wall_ms: u64) {
         self.kept_read_at = Some(self.read_at);
-        let Ok(history) = &mut self.history else { return };
-        if let Err(why) = history.push(wall_ms, self.page.page()) {
-            self.history = Err(Some(why.to_string()));
-        }
+        self.history.keep(self.read_at, wall_ms, self.page.page());
     }
 
     /// An interval as if it ended at this time, the `nth` of them, for whoever tries a day in a minute: reads at once, settings and findings as often
@@ -533,7 +524,7 @@ impl Engine {
 
     /// Why the past is not kept although that was asked for.
     pub fn no_history_because(&self) -> Option<&str> {
-        self.history.as_ref().err()?.as_deref()
+        self.history.trouble()
     }
 
     /// Settings and findings, where they are due; were findings?

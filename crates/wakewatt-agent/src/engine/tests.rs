@@ -27,7 +27,7 @@ fn no_reading_is_kept_twice() {
     put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
     let mut engine = engine(dir.path());
     (engine.plan.interval, engine.history) =
-        (FRESH, Ring::open(history.path(), Limits { most_bytes: 1 << 20, free_share: 0.0 }).map_err(|_| None));
+        (FRESH, Keeping::open(Some(&(history.path(), Limits { most_bytes: 1 << 20, free_share: 0.0 }))));
     assert!(engine.due() <= FRESH);
     // Read by whoever asked, half a second before the interval ends: that one is kept, and the next not before there can be another.
     engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();

@@ -3,14 +3,15 @@
 //! A new segment begins when the agent starts, when the clock is set back, when there are too many names for one, when the one before is six hours
 //! old, and when it has its share of the limit, so that what is dropped is always the oldest sixteenth, or less: a segment is read whole, so it has a limit of its own. Nothing is ever written into a file that was there.
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
-//! the file system must keep a share free.
+//! the file system must keep a share free, which is looked at with every moment. For want of room it ends a segment only; the next one may begin later.
+//! Two agents would drop each other's segments, so a folder is held by one of them.
 
 use super::change::{Change, Settings};
 use super::flat::{numbers, value};
 use super::format::{MAGIC, Reader, Writer};
 use crate::metric::Page;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use wakewatt_host::input;
@@ -25,6 +26,8 @@ const SEGMENTS: u64 = 16;
 const MOST_SEGMENT_BYTES: u64 = 64 << 20;
 /// And at most this long in time, in milliseconds: who asks for an hour need not read a month.
 const MOST_SEGMENT_MS: u64 = 6 * 3_600_000;
+/// The file that is locked.
+const LOCK: &str = "lock";
 /// What is written reaches the disk at least so often, in milliseconds: after a loss of power this much is missing.
 const SYNC_MS: u64 = 300_000;
 
@@ -51,7 +54,7 @@ pub enum Trouble {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// A write or a look at the disk.
-    #[error("{}: the history ends here: {source}; the agent goes on", path.display())]
+    #[error("{}: the history ends here: {source}; the agent goes on{}", path.display(), again(source.kind()))]
     Write {
         /// The segment.
         path: PathBuf,
@@ -59,20 +62,48 @@ pub enum Trouble {
         source: std::io::Error,
     },
     /// Others need the room.
-    #[error("{}: the history ends here: less than {free_percent:.0} % of its file system are free; the agent goes on", path.display())]
+    #[error("{}: the history ends here: less than {free_percent:.0} % of its file system are free; the agent goes on{AGAIN}", path.display())]
     NoRoom {
         /// The folder.
         path: PathBuf,
         /// The share that stays free.
         free_percent: f64,
     },
+    /// Somebody else's.
+    #[error("{}: another agent keeps its history there; name another folder with --history; the agent goes on", .0.display())]
+    Held(PathBuf),
+}
+
+/// What is said where room may come.
+const AGAIN: &str = ", and keeps again when there is room";
+
+fn is_want(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+fn again(kind: ErrorKind) -> &'static str {
+    if is_want(kind) { AGAIN } else { "" }
+}
+
+impl Trouble {
+    /// May it be over later, and the same ring asked again?
+    pub(super) fn is_want_of_room(&self) -> bool {
+        match self {
+            Trouble::NoRoom { .. } => true,
+            Trouble::Write { source, .. } => is_want(source.kind()),
+            Trouble::Place(why) => is_want(why.kind()),
+            Trouble::Held(_) => false,
+        }
+    }
 }
 
 /// An open history.
 #[derive(Debug)]
 pub struct Ring {
     folder: Folder,
-    limits: Limits,
+    /// Locked as long as it is open.
+    _lock: File,
+    pub(super) limits: Limits,
     open: Option<Open>,
     /// Name and size of each finished segment, oldest first.
     finished: Vec<(String, u64)>,
@@ -98,17 +129,36 @@ impl Ring {
     /// Opens a folder, which is made if it is not there; what is in it stays, up to the limit.
     pub fn open(folder: &Path, limits: Limits) -> Result<Ring, Trouble> {
         let folder = Folder::make(folder)?;
+        let lock = folder.hold(LOCK)?.ok_or_else(|| Trouble::Held(folder.path().into()))?;
         let finished = segments(folder.path()).into_iter().filter_map(|path| {
             let n_bytes = std::fs::metadata(&path).ok()?.len();
             Some((path.file_name()?.to_str()?.to_string(), n_bytes))
         });
         let finished = finished.collect();
         let settings = last_settings(folder.path());
-        Ok(Ring { folder, limits, open: None, finished, settings, is_own: false })
+        Ok(Ring { folder, _lock: lock, limits, open: None, finished, settings, is_own: false })
     }
 
-    /// Keeps a page. After an error nothing more should be asked of it.
+    /// Keeps a page. After an error other than a want of room nothing more should be asked of it.
     pub fn push(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
+        let kept = self.look_for_room().and_then(|()| self.keep(wall_ms, page));
+        if kept.is_err() {
+            // What is whole stays; whatever comes later is another segment.
+            let _ = self.finish();
+        }
+        kept
+    }
+
+    fn look_for_room(&self) -> Result<(), Trouble> {
+        let path = || self.folder.path().to_path_buf();
+        let free = self.folder.free_share().map_err(|source| Trouble::Write { path: path(), source })?;
+        if free < self.limits.free_share {
+            return Err(Trouble::NoRoom { path: path(), free_percent: 100.0 * self.limits.free_share });
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
         let is_over = |open: &Open| {
             let is_set_back = wall_ms < open.last_ms;
             let is_old = wall_ms.saturating_sub(open.began_ms) >= MOST_SEGMENT_MS;
@@ -159,18 +209,15 @@ impl Ring {
             total -= n_bytes;
             self.folder.remove(&name)?;
         }
-        let path = self.folder.path().to_path_buf();
-        let free = wakewatt_host::disk_room::free_share(&path)
-            .map_err(|source| Trouble::Write { path: path.clone(), source })?;
-        if free < self.limits.free_share {
-            return Err(Trouble::NoRoom { path, free_percent: 100.0 * self.limits.free_share });
-        }
         // A clock that was set back shall not find its name taken.
         let newest = self.finished.last().and_then(|(name, _)| began_ms(Path::new(name))).unwrap_or(0);
         let name = format!("{:015}{END}", wall_ms.max(newest + 1));
         let mut file = self.folder.place(&name)?.create_new()?;
-        let path = path.join(&name);
-        file.write_all(MAGIC).map_err(|source| Trouble::Write { path, source })?;
+        if let Err(source) = file.write_all(MAGIC) {
+            // Or each try without room would leave one.
+            let _ = self.folder.remove(&name);
+            return Err(Trouble::Write { path: self.folder.path().join(&name), source });
+        }
         self.open = Some(Open {
             name,
             file,
@@ -339,8 +386,10 @@ mod tests {
         let said = ring.push(1, &page(1, "menu")).unwrap_err().to_string();
         assert!(said.contains("file system are free"), "{said}");
         assert!(Ring::open(Path::new("/proc/nothing"), ROOMY).is_err());
+        assert_eq!(segments(dir.path()).len(), 0);
         let full = Ring {
             folder: Folder::open(Path::new("/dev")).unwrap(),
+            _lock: File::open("/dev/null").unwrap(),
             limits: ROOMY,
             finished: Vec::new(),
             settings: None,
@@ -356,7 +405,40 @@ mod tests {
             }),
         };
         let mut full = full;
-        let said = full.push(1, &page(1, "menu")).unwrap_err().to_string();
-        assert!(said.contains("/dev/full") && said.contains("the agent goes on"), "{said}");
+        let why = full.push(1, &page(1, "menu")).unwrap_err();
+        let said = why.to_string();
+        assert!(
+            said.contains("/dev/full") && said.ends_with("the agent goes on, and keeps again when there is room"),
+            "{said}"
+        );
+        assert!(why.is_want_of_room());
+    }
+
+    #[test]
+    fn room_is_looked_for_with_every_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ring = Ring::open(dir.path(), ROOMY).unwrap();
+        ring.push(1_000, &page(1, "menu")).unwrap();
+        ring.limits.free_share = 1.1;
+        assert!(
+            matches!(ring.push(2_000, &page(2, "menu")), Err(Trouble::NoRoom { .. })),
+            "in the middle of a segment"
+        );
+        ring.limits.free_share = 0.0;
+        ring.push(3_000, &page(3, "menu")).unwrap();
+        assert_eq!((kept(dir.path()).0, segments(dir.path()).len()), (2, 2));
+    }
+
+    #[test]
+    fn a_folder_is_one_agents_and_everybody_may_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ring = Ring::open(dir.path(), ROOMY).unwrap();
+        ring.push(1_000, &page(1, "menu")).unwrap();
+        let second = Ring::open(dir.path(), ROOMY).unwrap_err();
+        assert!(matches!(&second, Trouble::Held(path) if path == dir.path()) && !second.is_want_of_room());
+        assert!(second.to_string().contains("another agent keeps its history there"), "{second}");
+        assert_eq!(kept(dir.path()).0, 1);
+        drop(ring);
+        assert!(Ring::open(dir.path(), ROOMY).is_ok());
     }
 }

@@ -2,11 +2,16 @@
 
 use super::trust::Who;
 use super::{PlaceError, shown, temporary_name};
+use crate::disk_room::free_share;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, readlinkat, unlinkat,
+};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -60,6 +65,25 @@ impl Folder {
     /// Where it is, as it was named.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Share of its file system that is free (`disk_room`).
+    pub fn free_share(&self) -> io::Result<f64> {
+        free_share(&self.fd)
+    }
+
+    /// Takes it for this process alone, among those that ask: flock(2) on a file in it, which the kernel drops however the process ends. None where another
+    /// one has it.
+    pub fn hold(&self, name: &str) -> Result<Option<File>, PlaceError> {
+        let path = self.path.join(name);
+        let fail = |e: Errno| PlaceError::system(&path, "lock it", e);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(fail)?;
+        match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(File::from(fd))),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(e) => Err(fail(e)),
+        }
     }
 
     /// Removes a file of ours from it.
