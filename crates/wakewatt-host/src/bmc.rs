@@ -118,7 +118,7 @@ pub struct Bmc {
 impl Bmc {
     /// Logs in. Without a user nothing is sent yet.
     pub fn enter(account: &BmcAccount) -> Result<Bmc, BmcError> {
-        let base = check_url(&account.url).map_err(BmcError::Unusable)?.to_string();
+        let base = check_url(&account.url, "https://bmc.example").map_err(BmcError::Unusable)?.to_string();
         if account.user.is_some() && !account.is_plain_allowed {
             check_exposed(&base)?;
         }

@@ -78,12 +78,12 @@ pub(crate) enum NoReply {
     Failed(String),
 }
 
-/// Is this a URL to send credentials to? `user:password@` in it would end in logs.
-pub(crate) fn check_url(url: &str) -> Result<&str, String> {
+/// Is this a URL to send credentials to, or what would be one? `user:password@` in it would end in logs.
+pub(crate) fn check_url<'a>(url: &'a str, example: &str) -> Result<&'a str, String> {
     let rest = url.strip_prefix("https://").or(url.strip_prefix("http://"));
     let authority = rest.and_then(|r| r.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty() {
-        return Err(format!("{url:?} is not a URL such as https://bmc.example"));
+        return Err(format!("{url:?} is not a URL such as {example}"));
     }
     if authority.contains('@') {
         return Err("a URL must hold no user or password: they would be seen by everybody on this machine".into());
@@ -305,9 +305,11 @@ mod tests {
 
     #[test]
     fn no_credentials_in_a_url() {
+        let check_url = |url| check_url(url, "https://h.example");
         assert_eq!(check_url("https://bmc/"), Ok("https://bmc"));
         assert!(check_url("https://root:x@bmc/").unwrap_err().contains("no user or password"));
         assert!(!check_url("https://root:secret@bmc/").unwrap_err().contains("secret"));
-        assert!(check_url("bmc").is_err() && check_url("ftp://bmc").is_err() && check_url("https://").is_err());
+        assert!(check_url("bmc").unwrap_err().ends_with("such as https://h.example"));
+        assert!(check_url("ftp://bmc").is_err() && check_url("https://").is_err());
     }
 }

@@ -78,7 +78,7 @@ impl MetricsStore {
         deadline: Duration,
         max_bytes: u64,
     ) -> Result<MetricsStore, StoreError> {
-        let base = check_url(url).map_err(StoreError::Unusable)?;
+        let base = check_url(url, "https://metrics.example").map_err(StoreError::Unusable)?;
         if token.is_some() {
             check_exposed(base).map_err(StoreError::Exposed)?;
         }

@@ -51,7 +51,7 @@ pub enum Sent {
 impl Push {
     /// Sends to this URL, to `path` where it names none of its own; `header` is a file whose first line is `Name: value`.
     pub fn open(url: &str, path: &str, ca: Option<&Path>, header: Option<&Path>) -> Result<Push, PushError> {
-        let base = check_url(url).map_err(PushError::Url)?;
+        let base = check_url(url, "https://collector.example:4318").map_err(PushError::Url)?;
         let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
         let url = if has_path { base.to_string() } else { format!("{base}{path}") };
         let header = header.map(read_header).transpose()?;
@@ -129,6 +129,8 @@ mod tests {
             let push = push.unwrap_or_else(|why| panic!("{url}: {why}"));
             assert_eq!((push.url(), push.port()), (whole, port));
         }
+        let refused = Push::open("ftp://x", "/", None, None).unwrap_err().to_string();
+        assert!(refused.contains("collector.example"), "{refused}");
         let refused = Push::open("http://me:secret@h", "/", None, None).err();
         assert!(matches!(refused, Some(PushError::Url(_))));
         assert!(!format!("{refused:?}").contains("secret"));

@@ -30,7 +30,7 @@ struct Prometheus {
 /// Asks once, to learn which series there are.
 pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     let asked = wanted.prometheus.as_ref().ok_or_else(|| MeterGap::NotAskedFor("--prometheus URL --query Q".into()))?;
-    let base = check_url(&asked.url)?;
+    let base = check_url(&asked.url, "http://exporter.example:9100")?;
     let url = format!("{base}/api/v1/query?query={}", escaped(&asked.query));
     let mut meter = Prometheus { http: client(base, &wanted.trust)?, url, names: Vec::new() };
     meter.names = meter.ask()?.into_iter().map(|s| s.name).collect();

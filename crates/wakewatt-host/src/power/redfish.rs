@@ -65,7 +65,7 @@ pub fn find(wanted: &MetersWanted) -> Result<Box<dyn Meter>, MeterGap> {
     wanted.redfish.check().map_err(|why| why.to_string())?;
     let mut out = Redfish { bmcs: Vec::new(), channels: Vec::new(), places: Vec::new() };
     for url in &wanted.redfish.urls {
-        let base = check_url(url)?.to_string();
+        let base = check_url(url, "https://bmc.example")?.to_string();
         let mut headers = Vec::new();
         if let Some(user) = &wanted.redfish.user {
             let password = wanted.redfish.password.as_ref().ok_or("a user without a password")?;

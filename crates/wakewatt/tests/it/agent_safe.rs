@@ -158,6 +158,11 @@ fn a_socket_in_the_file_system_answers_whom_its_mode_lets() {
         assert_eq!(run(&["agent", "--listen", wrong]).code, Some(2), "{wrong}");
     }
     assert_eq!(run(&["agent", "--listen", &listen, "--socket-mode", "999"]).code, Some(2));
+    // What would change nothing is refused.
+    let said = run(&["agent", "--listen", "127.0.0.1:0", "--socket-mode", "660"]);
+    assert!(said.code == Some(2) && said.err.contains("a socket in the file system"), "{}", said.err);
+    assert_eq!(run(&["agent", "--socket-mode", "660"]).code, Some(2));
+    assert_eq!(run(&["agent", "--once", "--listen", &listen]).code, Some(2));
 }
 
 /// Authority, and a certificate of it, each with its key: paths; none where nobody can make them.

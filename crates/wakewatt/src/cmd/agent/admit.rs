@@ -9,6 +9,9 @@ use wakewatt_agent::{Admission, Beside, Confine, Door, Files, OTLP_PATH, Teller,
 use wakewatt_host::door;
 use wakewatt_host::push::{Push, PushError};
 
+/// Who may ask at a socket where nobody else was named.
+const OWNER_ONLY: u32 = 0o600;
+
 /// What is asked of those who ask; refused where others could ask without being asked anything.
 pub(super) fn admission(args: &AgentArgs, teller: &Teller) -> Result<Admission> {
     let admission = Admission::open(files(args), args.token_file.as_deref(), teller.clone())?;
@@ -20,6 +23,10 @@ pub(super) fn admission(args: &AgentArgs, teller: &Teller) -> Result<Admission> 
         }
         return Ok(admission);
     };
+    if args.socket_mode.is_some() {
+        let why = "--socket-mode: says who may open a socket in the file system, such as --listen unix:/run/wakewatt/agent.sock";
+        return Err(Failure::error(Code::Usage, why));
+    }
     match lacking(&admission).filter(|_| !is_private(address)) {
         None => Ok(admission),
         Some(why) => {
@@ -79,7 +86,7 @@ pub(super) fn beside(args: &AgentArgs, push: Option<&Push>) -> Beside {
 pub(super) fn door(args: &AgentArgs, is_encrypted: bool) -> Result<(Door, String)> {
     Ok(match &args.listen {
         Listen::Unix(path) => {
-            let opened = door::listen(path, args.socket_mode);
+            let opened = door::listen(path, args.socket_mode.unwrap_or(OWNER_ONLY));
             let listener = opened.map_err(|why| Failure::error(Code::Refused, format!("--listen: {why}")))?;
             let path = path.display();
             let place =
