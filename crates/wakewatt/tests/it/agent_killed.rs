@@ -250,6 +250,10 @@ fn killed_again_and_again_nothing_is_counted_twice() {
     );
     for (which, metric) in COUNTERS.into_iter().enumerate() {
         let series = samples(all.store_at, metric, for_s);
+        if series.is_empty() && looks.iter().all(|(_, counted)| counted[which] == 0) {
+            skipped("agent_killed::idle", Lacks::Here, "no idle driver that counts");
+            continue;
+        }
         let times = || series.iter().flatten().map(|(s, _)| *s);
         let (first_s, last_s) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
         let sum: f64 = series.iter().map(|one| grown(one).0).sum();

@@ -1,6 +1,6 @@
 //! The memory of an agent: played, asked for as tables, compared; what a kill and a full disk leave of it, and who held a limit that changed.
 
-use crate::agent::{Agent, soon, tree, write};
+use crate::agent::{Agent, soon, tree, value, write};
 use crate::tool::{Said, run, wakewatt};
 use serde_json::Value;
 use std::fs;
@@ -214,6 +214,32 @@ fn a_full_disk_ends_the_history_and_nothing_else() {
 
 fn documents_moments(said: &Said) -> u64 {
     serde_json::from_str::<Value>(&said.out).unwrap()["n_moments"].as_u64().unwrap()
+}
+
+/// The second agent goes on without a past and says why; who asks is answered while the first one writes.
+#[test]
+fn a_folder_is_kept_by_one_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
+    tree(&tree_at, 2, 1000);
+    let (tree_at, history) = (tree_at.to_str().unwrap(), history.to_str().unwrap());
+    let args = ["--sysroot", tree_at, "--interval", "1s", "--history", history];
+    let mut first = Agent::start(&args);
+    let second = Agent::start(&args);
+    let page = second.text();
+    let why = page.lines().find(|line| line.contains("source=\"history\"")).unwrap();
+    assert!(why.ends_with(" 0") && why.contains(history) && why.contains("another agent keeps"), "{why}");
+    let n_kept = || {
+        let said = run(&["agent", "query", "wakewatt_cpus_online", "--history", history, "--json"]);
+        serde_json::from_str::<Value>(&said.out).ok()?["n_moments"].as_u64()
+    };
+    soon("the first one keeps", || n_kept() >= Some(2));
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    // Nothing is left of the lock.
+    let third = Agent::start(&args);
+    assert_eq!(value(&third.text(), "wakewatt_agent_source_up{source=\"history\"}"), Some(1.0));
+    assert_eq!((second.end(), third.end()), (Some(130), Some(130)));
 }
 
 /// The limit of a tree is a file; who holds it, a link of a process.
