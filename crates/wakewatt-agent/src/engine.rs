@@ -12,6 +12,7 @@ use crate::families::{
 };
 use crate::format::{Format, Written};
 use crate::history::{Keeping, Limits};
+use crate::measured::MeasuredExits;
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
 use crate::otlp::{self, Outbox, Sender};
@@ -97,6 +98,8 @@ pub struct Plan {
     pub payers: Option<NamedPayers>,
     /// A series for each CPU?
     pub is_per_cpu: bool,
+    /// What leaving idle states was measured to take; refused where that was on another machine.
+    pub measured: Option<MeasuredExits>,
     /// The version that the page names.
     pub version: &'static str,
     /// Where the past is kept, and how much of it.
@@ -121,6 +124,7 @@ impl Plan {
             is_traced: false,
             payers: None,
             is_per_cpu: false,
+            measured: None,
             version,
             history: None,
             confine: None,
@@ -191,6 +195,8 @@ pub struct Engine {
     recent: Recent,
     described: Described,
     history: Keeping,
+    /// Why nothing is told of what was measured.
+    not_measured: Option<String>,
     confined: Option<Confined>,
     latencies: Latencies,
     /// None until the probe has told of any.
@@ -210,6 +216,10 @@ impl Engine {
     /// Looks at the machine, attaches what was asked for, takes the first reading.
     pub fn open(plan: Plan) -> Result<Engine, Refusal> {
         let source = plan.machine.watched().source()?;
+        if let Some(measured) = &plan.measured {
+            let idle = Snapshot::read(&*source, |topic| topic == "idle").idle;
+            measured.fits(&idle).map_err(|why| Refusal::File(format!("--measured: {why}; measure here")))?;
+        }
         let mut sampler = Sampler::open_with(plan.machine.watched(), plan.sources, others)?;
         // They are looked for with the daemons.
         sampler.has_holders = false;
@@ -229,6 +239,7 @@ impl Engine {
         });
         let mut engine = Engine {
             history,
+            not_measured: None,
             confined,
             topology,
             lasting,
@@ -450,6 +461,9 @@ impl Engine {
         if self.plan.is_traced {
             sources.push(("trace", trouble));
         }
+        if self.plan.measured.is_some() {
+            sources.push(("measured", self.not_measured.clone()));
+        }
         if self.plan.history.is_some() {
             sources.push(("history", self.history.trouble().map(str::to_string)));
         }
@@ -471,6 +485,7 @@ impl Engine {
             totals: &self.totals,
             pressures: &self.pressures,
             described: &self.described,
+            measured: self.plan.measured.as_ref().filter(|_| self.not_measured.is_none()),
             latencies: &self.latencies,
             payers: self.payers.as_ref(),
             own: &self.own,
@@ -548,6 +563,7 @@ impl Engine {
                 self.topology.refresh(&*self.source);
                 let facts = self.facts(|topic| SETTING_TOPICS.contains(&topic));
                 self.described.look(&facts, &self.lasting);
+                self.not_measured = self.plan.measured.as_ref().and_then(|measured| measured.fits(&facts.idle).err());
             }
             let is_limited = matches!(self.limit, Some(Reading::Known(limit)) if limit != LatencyLimit::None);
             if !are_findings_due && (is_limited || has_changed) {

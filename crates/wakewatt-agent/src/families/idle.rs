@@ -48,9 +48,14 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     // What is claimed is claimed of states that are there.
     for state in &known.layout.states {
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
-        let mut claimed = named(state);
-        claimed.push(("source", "claimed".into()));
-        page.known(&names::EXIT_LATENCY, claimed, seconds(state.exit_latency_ns));
+        let from = |source: &str| {
+            let mut labels = named(state);
+            labels.push(("source", source.into()));
+            labels
+        };
+        let measured = known.measured.and_then(|measured| measured.exit_ns(state.index, &state.name));
+        page.known(&names::EXIT_LATENCY, from("claimed"), seconds(state.exit_latency_ns));
+        page.known(&names::EXIT_LATENCY, from("measured"), measured.map(|ns| ns / 1e9));
         page.known(&names::TARGET_RESIDENCY, named(state), seconds(state.target_residency_ns));
     }
     for (state, index, n_cpus) in &known.described.disabled {

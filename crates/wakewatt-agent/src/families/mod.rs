@@ -17,6 +17,7 @@ pub(crate) use idle::word as class_word;
 pub(crate) use own::Own;
 pub(crate) use pressure::{FILES as PRESSURE_FILES, Pressures};
 
+use crate::measured::MeasuredExits;
 use crate::metric::{Labels, Page};
 use crate::paying::Payers;
 use crate::totals::Totals;
@@ -43,6 +44,8 @@ pub(crate) struct Known<'a> {
     pub pressures: &'a Pressures,
     /// Settings and findings.
     pub described: &'a Described,
+    /// What leaving states was measured to take, with `--measured`.
+    pub measured: Option<&'a MeasuredExits>,
     /// Wake-up latency, with `--trace`.
     pub latencies: &'a Latencies,
     /// Who pays, with `--by`.

@@ -80,6 +80,7 @@ impl Week {
             totals: &self.totals,
             pressures: &Pressures::default(),
             described: &described,
+            measured: None,
             latencies: &self.latencies,
             payers: None,
             own: &self.own,

@@ -27,7 +27,7 @@ metrics! {
     IDLE_REJECTED = "wakewatt_cpuidle_rejected" Counter None, ["state", "index", "node", "package", "cpu"],
         "Requests for an idle state that driver or hardware refused.";
     EXIT_LATENCY = "wakewatt_cpuidle_exit_latency_seconds" Gauge Some("seconds"), ["state", "index", "source"],
-        "How long leaving an idle state takes: claimed by the kernel's table, or measured on this machine.";
+        "How long leaving an idle state takes: claimed by the kernel's table, or, with --measured, measured on this machine (median over the shallowest state).";
     TARGET_RESIDENCY = "wakewatt_cpuidle_target_residency_seconds" Gauge Some("seconds"), ["state", "index"],
         "Shortest stay for which a state is worth entering, as the kernel's table claims.";
     IDLE_DISABLED = "wakewatt_cpuidle_disabled_cpus" Gauge None, ["state", "index"],

@@ -16,11 +16,11 @@ pub struct AgentArgs {
     #[command(subcommand)]
     pub past: Option<AgentPast>,
     /// Where to answer: ADDRESS:PORT, or unix:/PATH for a socket in a folder that only root or you write to; an address that others can reach needs --tls-cert, --tls-key, and --token-file or --client-ca
-    #[arg(long, value_name = "WHERE", default_value = "127.0.0.1:9742", value_parser = parse_listen)]
+    #[arg(long, value_name = "WHERE", default_value = "127.0.0.1:9742", value_parser = parse_listen, conflicts_with = "once")]
     pub listen: Listen,
-    /// Who may ask at a socket, as octal permissions of its file
-    #[arg(long, value_name = "MODE", default_value = "600", value_parser = parse_mode)]
-    pub socket_mode: u32,
+    /// Who may ask at a socket, as octal permissions of its file; 600 when not given
+    #[arg(long, value_name = "MODE", value_parser = parse_mode, requires = "listen")]
+    pub socket_mode: Option<u32>,
     /// Certificate chain in PEM: answers are encrypted; looked at again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "once")]
     pub tls_cert: Option<PathBuf>,
@@ -51,6 +51,9 @@ pub struct AgentArgs {
     /// A series for each CPU, not for each node and package
     #[arg(long)]
     pub per_cpu: bool,
+    /// Also what leaving idle states was measured to take, from a run of `measure idle`, `doctor` or `fit --check` on this machine; refused where its idle driver or states are others
+    #[arg(long, value_name = "RUN")]
+    pub measured: Option<PathBuf>,
     /// Keep every interval in this folder, for `agent query`
     #[arg(long, value_name = "DIR", conflicts_with = "once")]
     pub history: Option<PathBuf>,

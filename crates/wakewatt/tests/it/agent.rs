@@ -9,6 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use wakewatt_agent::history::segments;
 use wakewatt_testing::{Lacks, skipped};
 
 pub(crate) fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
@@ -156,6 +157,34 @@ fn counters_count_from_the_start_and_sum_over_nodes() {
     let time = "wakewatt_cpuidle_time_seconds_total{state=\"C1\",index=\"0\",node=\"0\"}";
     assert_eq!(value(&page, time), Some(0.1), "{page}");
     assert_eq!(agent.end(), Some(130));
+}
+
+/// A run says what leaving a state took; on which machine, it must say too.
+#[test]
+fn a_run_tells_what_was_measured_here_and_nothing_of_elsewhere() {
+    const CPU: &str = "sys/devices/system/cpu";
+    let dir = tempfile::tempdir().unwrap();
+    let tree_at = dir.path().join("tree");
+    tree(&tree_at, 2, 1000);
+    for (cpu, file, text) in [(0, "name", "POLL"), (0, "latency", "0"), (1, "name", "POLL"), (1, "latency", "0")] {
+        write(&tree_at, &format!("{CPU}/cpu{cpu}/cpuidle/state0/{file}"), text);
+    }
+    let run_file = crate::replay::measured(dir.path(), 133_000);
+    let once = || run(&["agent", "--once", "--sysroot", tree_at.to_str().unwrap(), "--measured", &run_file]);
+    let said = once();
+    assert!(said.code == Some(4) && said.err.contains("does not say which idle driver"), "{said:?}");
+    let mut document: Value = serde_json::from_str(&fs::read_to_string(&run_file).unwrap()).unwrap();
+    document["idle_states"][0]["driver"] = "intel_idle".into();
+    fs::write(&run_file, document.to_string()).unwrap();
+    let page = once().out;
+    let exit = |source: &str| {
+        value(&page, &format!("wakewatt_cpuidle_exit_latency_seconds{{state=\"C6\",index=\"1\",source=\"{source}\"}}"))
+    };
+    assert_eq!((exit("claimed"), exit("measured")), (Some(133e-6), Some(31e-6)), "{page}");
+    assert_eq!(value(&page, "wakewatt_agent_source_up{source=\"measured\"}"), Some(1.0));
+    write(&tree_at, &format!("{CPU}/cpuidle/current_driver"), "acpi_idle");
+    let said = once();
+    assert!(said.code == Some(4) && said.err.contains("acpi_idle") && said.err.contains("intel_idle"), "{said:?}");
 }
 
 #[test]
@@ -513,14 +542,14 @@ fn a_killed_agent_keeps_its_past_and_it_can_be_asked() {
     soon("a moment more is kept", || ask(&[])["n_moments"].as_u64() > n_kept);
     agent.child.kill().unwrap();
     agent.child.wait().unwrap();
-    let segments: Vec<_> = fs::read_dir(&history).unwrap().flatten().map(|e| e.path()).collect();
-    assert_eq!(segments.len(), 1);
+    let kept = segments(&history);
+    assert_eq!(kept.len(), 1);
     // Half of a frame, as a kill in the middle of a write leaves it.
-    let whole = fs::read(&segments[0]).unwrap();
-    fs::write(&segments[0], &whole[..whole.len() - 3]).unwrap();
+    let whole = fs::read(&kept[0]).unwrap();
+    fs::write(&kept[0], &whole[..whole.len() - 3]).unwrap();
     drop(agent);
     let again = Agent::start(&args);
-    soon("a second segment is there", || fs::read_dir(&history).unwrap().count() == 2);
+    soon("a second segment is there", || segments(&history).len() == 2);
     assert_eq!(grown(&ask(&["--rate", "--label", "state=C6"])), Some(12_000.0));
     let csv =
         run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history.to_str().unwrap(), "--csv"]);

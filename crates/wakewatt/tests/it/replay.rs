@@ -134,7 +134,7 @@ fn an_objective_becomes_a_limit_and_a_command() {
 }
 
 /// A run of `measure idle`, as its run file has it.
-fn measured(dir: &Path, claimed_ns: u64) -> String {
+pub(crate) fn measured(dir: &Path, claimed_ns: u64) -> String {
     let state = |index: u32, name: &str, claimed: u64, p50: u64| StateCost {
         index,
         name: name.into(),

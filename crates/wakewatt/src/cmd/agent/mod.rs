@@ -50,6 +50,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     let push = admit::push(args)?;
     let interrupt = Interrupt::listen()?;
     let mut plan = plan(args);
+    plan.measured = args.measured.as_deref().map(measured).transpose()?;
     if args.once {
         let engine = Engine::open(plan)?;
         told::not_traced(engine.not_traced_because());
@@ -102,6 +103,14 @@ fn plan(args: &AgentArgs) -> wakewatt_agent::Plan {
         history,
         ..Plan::of(machine, sources, env!("CARGO_PKG_VERSION"))
     }
+}
+
+/// What a run measured of leaving idle states.
+#[cfg(feature = "agent")]
+fn measured(run: &std::path::Path) -> Result<wakewatt_agent::MeasuredExits> {
+    let (_, evidence) = crate::saved::open(run)?;
+    let bad = |why| crate::exit::Failure::error(Code::BadFile, format!("{}: {why}", run.display()));
+    wakewatt_agent::MeasuredExits::of(&evidence).map_err(bad)
 }
 
 /// Whoever keeps the agent running tells by the code whether to start another one.
