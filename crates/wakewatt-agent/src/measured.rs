@@ -64,7 +64,7 @@ impl MeasuredExits {
         match self.table.iter().find(|row| !own.contains(*row)) {
             None => Ok(()),
             Some(row) => {
-                let same = own.iter().find(|own| own.0 == row.0).map_or("there is none".into(), |own| claimed(own));
+                let same = own.iter().find(|own| own.0 == row.0).map_or("there is none".into(), claimed);
                 let there = claimed(row);
                 Err(format!(
                     "its idle states are not those of this machine: state {} is {there} there, and here {same}",
