@@ -58,7 +58,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "コアあたりのスレッド数",
         ],
     ),
-    ("count", &["CPU(s)", "Processeur(s)"]),
+    ("count", &["CPU(s)", "Processeur(s)", "CPU"]),
     (
         "hypervisor",
         &[
@@ -106,6 +106,18 @@ const UNUSED: &[&str] = &[
     "BIOS CPU family",
     "CPU dynamic MHz",
     "CPU static MHz",
+    "CPU 运行模式",
+    "字节序",
+    "每个座的核数",
+    "NUMA 节点",
+    "CPU 最大 MHz",
+    "CPU 最小 MHz",
+    "虚拟化",
+    "虚拟化类型",
+    "L1d 缓存",
+    "L1i 缓存",
+    "L2 缓存",
+    "L3 缓存",
 ];
 
 fn key_of(key: &str) -> Option<&'static str> {
@@ -161,7 +173,9 @@ fn read(reading: &mut Reading<'_>) {
         let Some((key, value)) = pair(text) else { continue };
         if let Some(node) = node_of(key) {
             nodes.insert(node, (at, value.into()));
-        } else if let Some(id) = key_of(key).filter(|_| !value.is_empty()) {
+        } else if let Some(id) =
+            key_of(key).filter(|id| !value.is_empty() && (*id != "count" || whole(value).is_some()))
+        {
             // A hybrid machine or an emulated one says things twice; the first is the processor.
             said.entry(id).or_insert((at, value.into()));
             reading.unused(at);
@@ -261,6 +275,20 @@ mod tests {
         let found = read(text);
         assert!(says(&found, "/proc/cpuinfo").unwrap().contains("cpu family\t: 23"));
         assert_eq!(says(&found, "/sys/devices/system/cpu/cpu1/topology/physical_package_id").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn every_line_of_a_chinese_one_is_known() {
+        let text = "架构：                           x86_64\nCPU 运行模式：                   32-bit, 64-bit\n字节序：                         Little Endian\n\
+            CPU:                             4\n在线 CPU 列表：                  0-3\n每个核的线程数：                 2\n每个座的核数：                   2\n\
+            座：                             1\nNUMA 节点：                      1\n厂商 ID：                        GenuineIntel\nCPU 系列：                       6\n\
+            型号：                           85\n型号名称：                       Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz\n步进：                           4\n\
+            CPU 最大 MHz：                   3700.0000\nCPU 最小 MHz：                   1000.0000\nBogoMIPS：                       4200.00\n虚拟化：                         VT-x\n\
+            L1d 缓存：                       64 KiB\nNUMA 节点0 CPU：                 0-3\n标记：                           fpu vme hwp monitor\n";
+        let found = read(text);
+        assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
+        assert_eq!(says(&found, "/sys/devices/system/node/node0/cpulist").as_deref(), Some("0-3"));
+        assert!(says(&found, "/proc/cpuinfo").unwrap().contains("flags\t: fpu vme hwp monitor"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `perf sched latency` and `perf sched timehist`: delays from being runnable to running, as perf had made them.
 //!
-//! `latency` prints per task how often it ran, its mean and greatest delay; older versions say `avg: 0.012 ms`, newer ones head the
-//! columns with the unit. `timehist` prints every run with its delay in ms. Neither says which idle state a CPU was in: for that
+//! `latency` prints per task how often it ran (`Switches`, in newer versions `Count`), its mean and greatest delay; older versions
+//! say `avg: 0.012 ms`, newer ones head the columns with the unit. `timehist` prints every run with its delay in ms. Neither says which idle state a CPU was in: for that
 //! the events themselves are needed (`perf script`).
 
 use crate::plain::number;
@@ -12,8 +12,11 @@ use crate::section::Section;
 pub(super) const FORMAT: Format = Format { id: "perf-sched", title: "perf sched", detect, read };
 
 fn is_head(line: &str) -> bool {
-    (line.contains("Task") && line.contains("Runtime") && line.contains("Switches"))
-        || (line.contains("task name") && line.contains("sch delay") && line.contains("run time"))
+    is_latency_head(line) || (line.contains("task name") && line.contains("sch delay") && line.contains("run time"))
+}
+
+fn is_latency_head(line: &str) -> bool {
+    line.contains("Task") && line.contains("Runtime") && (line.contains("Switches") || line.contains("Count"))
 }
 
 fn detect(section: &Section<'_>) -> u32 {
@@ -35,7 +38,7 @@ fn read(reading: &mut Reading<'_>) {
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
         if is_head(text) {
-            (is_latency, is_hist) = (text.contains("Switches"), text.contains("sch delay"));
+            (is_latency, is_hist) = (is_latency_head(text), text.contains("sch delay"));
             reading.take(at);
         } else if (is_latency || is_hist)
             && !text.is_empty()
@@ -85,5 +88,20 @@ mod tests {
         assert_eq!(figures[0], ("mean scheduling delay db:(12)".into(), 0.045));
         assert_eq!(figures[2], ("scheduling delay CPU 3".into(), 0.045));
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
+    }
+
+    #[test]
+    fn the_head_of_newer_versions() {
+        let text = " ----------\n  Task                  |   Runtime ms  |  Count   | Avg delay ms    | Max delay ms    | Max delay start           | Max delay end          |\n ----------\n\
+            nginx:(4)             |    123.456 ms |     1234 | avg:   0.123 ms | max:   4.567 ms | max start: 12345.678901 s | max end: 12345.683468 s\n\
+            kworker/0:1:123       |      1.456 ms |       34 | avg:   0.023 ms | max:   0.567 ms | max start: 12345.678901 s | max end: 12345.679468 s\n ----------\n  TOTAL:                |    124.912 ms |     1268 |\n";
+        let found = read(text);
+        assert_eq!(formats(&found), ["perf-sched"]);
+        let delays: Vec<(&str, f64)> = found.document.derived.iter().map(|d| (d.of.as_str(), d.mean)).collect();
+        assert_eq!(
+            delays,
+            [("nginx:(4)", 0.123), ("nginx:(4)", 4.567), ("kworker/0:1:123", 0.023), ("kworker/0:1:123", 0.567)]
+        );
+        assert_eq!(found.document.files[0].n_not_understood, 1, "{:?}", found.document.files[0].not_understood);
     }
 }
