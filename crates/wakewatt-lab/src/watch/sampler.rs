@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 use wakewatt_core::facts::{Cpus, Domain, holders::Holders};
-use wakewatt_core::source::{Read, Source};
+use wakewatt_core::source::{Read, Source, Tree};
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::counters::{Clocks, FromSource, Reader};
 use wakewatt_core::watch::{Counters, Files, Layout, Rates, Reading, Sources, discover::discover};
@@ -25,6 +25,8 @@ pub enum WatchedMachine<'a> {
     Tree(&'a Path),
     /// A recorded host.
     Recorded(&'a Path),
+    /// A host that texts of other tools tell of.
+    Told(&'a Tree),
 }
 
 impl WatchedMachine<'_> {
@@ -35,6 +37,7 @@ impl WatchedMachine<'_> {
             WatchedMachine::Here => Box::new(Live::this_machine()),
             WatchedMachine::Tree(folder) => Box::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?),
             WatchedMachine::Recorded(file) => Box::new(recorded::open(file).map_err(|e| bad(e.to_string()))?),
+            WatchedMachine::Told(tree) => Box::new(tree.clone()),
         })
     }
 
@@ -46,7 +49,7 @@ impl WatchedMachine<'_> {
             WatchedMachine::Tree(folder) => {
                 Box::new(KeptFiles::new(Live::sysroot(folder).map_err(|e| bad(e.to_string()))?, n_files))
             }
-            WatchedMachine::Recorded(_) => Box::new(FromSource::new(self.source()?)),
+            WatchedMachine::Recorded(_) | WatchedMachine::Told(_) => Box::new(FromSource::new(self.source()?)),
         })
     }
 }
@@ -55,7 +58,7 @@ impl WatchedMachine<'_> {
 pub struct Sampler {
     /// What there is to watch.
     pub layout: Layout,
-    /// A recorded host: it has one moment only.
+    /// A recorded host, or one that texts tell of: it has one moment only.
     pub is_still: bool,
     /// Is it looked for who holds a latency limit?
     pub has_holders: bool,
@@ -93,11 +96,11 @@ impl Sampler {
         let reader = place.reader(layout.files.len() + others.len())?;
         Ok(Sampler {
             layout,
-            is_still: matches!(place, WatchedMachine::Recorded(_)),
+            is_still: matches!(place, WatchedMachine::Recorded(_) | WatchedMachine::Told(_)),
             has_holders: true,
             recorder: None,
             tree: match place {
-                WatchedMachine::Here => None,
+                WatchedMachine::Here | WatchedMachine::Told(_) => None,
                 WatchedMachine::Tree(place) | WatchedMachine::Recorded(place) => Some(place.into()),
             },
             reader,

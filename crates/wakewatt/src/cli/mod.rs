@@ -11,6 +11,7 @@ pub mod explain;
 pub mod fit;
 pub mod fitted;
 pub mod fleet;
+pub mod from;
 pub mod import;
 pub mod kubernetes;
 mod layout;
@@ -28,6 +29,7 @@ pub mod store;
 pub mod trace;
 pub mod tune;
 
+pub use from::From;
 pub use measure::{
     CoresArgs, FrequencyArgs, IdleCostArgs, Measure, MeasureArgs, MemoryArgs, NetworkArgs, PowerArgs, WakePolicy,
     WakeupArgs,
@@ -227,23 +229,6 @@ pub struct CarriedArgs {
     pub arguments: Vec<String>,
 }
 
-/// Where facts are read from.
-#[derive(Clone, Debug, Default, Args)]
-pub struct From {
-    /// Read a recorded host (.host file) instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "sysroot")]
-    pub host: Option<PathBuf>,
-    /// Read an unpacked tree that holds sys/ and proc/
-    #[arg(long, value_name = "DIR")]
-    pub sysroot: Option<PathBuf>,
-    /// Read what other tools printed on one host (see import), or a support archive or its folder; nothing is measured
-    #[arg(long = "from", value_name = "FILE", num_args = 1.., conflicts_with_all = ["host", "sysroot"])]
-    pub texts: Vec<PathBuf>,
-    /// With --from: of an archive or a folder of several hosts, the one whose name holds this
-    #[arg(long, value_name = "NAME", requires = "texts")]
-    pub from_host: Option<String>,
-}
-
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
@@ -407,10 +392,10 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "WEIGHT", value_parser = ["problem", "risk", "note"])]
     pub fail_on: Option<String>,
     /// Wait for a quiet spell first, at most this long; then measure all the same and say so
-    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with_all = ["host", "sysroot", "texts"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_wait_ns, conflicts_with = "other_machine")]
     pub wait_quiet: Option<u64>,
     /// So many short sessions instead of one, each kept as NAME-1.run, NAME-2.run …, and joined: what holds of the machine
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["host", "sysroot", "texts", "read_only", "markdown", "output", "fail_on"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), conflicts_with_all = ["other_machine", "read_only", "markdown", "output", "fail_on"])]
     pub sessions: Option<u32>,
     /// From the start of the first session to the start of the last
     #[arg(long, value_name = "TIME", value_parser = parse_ns, default_value = "1h", requires = "sessions")]
@@ -420,7 +405,7 @@ pub struct DoctorArgs {
     pub seed: Option<u64>,
     /// Two seconds before a benchmark: how much this machine differs from itself, and what in it is noisy. Changes nothing, writes
     /// nothing
-    #[arg(long, conflicts_with_all = ["host", "sysroot", "sessions", "save", "output", "markdown", "fail_on", "wait_quiet", "quick", "seed"])]
+    #[arg(long, conflicts_with_all = ["other_machine", "sessions", "save", "output", "markdown", "fail_on", "wait_quiet", "quick", "seed"])]
     pub preflight: bool,
     /// With --preflight: exit with 1 where this is not so. A percentage is the most by which two runs of the same may differ
     /// here; `quiet`: no steal, no other load, no throttling
@@ -510,13 +495,13 @@ pub struct WatchArgs {
     #[arg(long, value_name = "MODE", default_value = "quiet", value_parser = ["quiet", "package", "all"])]
     pub sources: String,
     /// Keep the raw counters of every interval in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["play", "host"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["play", "host", "texts"])]
     pub record: Option<PathBuf>,
     /// Largest recording; there it ends, whole, and watching goes on
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub record_limit: u64,
     /// Travel through a recording, or through the history of an agent
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["host", "sysroot"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "other_machine")]
     pub play: Option<PathBuf>,
     /// Play from this moment on: "2026-11-20 10:00" in UTC, RFC 3339, -2h
     #[arg(long, value_name = "WHEN", requires = "play", allow_hyphen_values = true, value_parser = moment::parse)]
@@ -537,7 +522,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
     /// Also show wake-up latency by idle state; loads the eBPF probe of `trace`
-    #[arg(long, conflicts_with_all = ["play", "host", "sysroot"])]
+    #[arg(long, conflicts_with_all = ["play", "other_machine"])]
     pub trace: bool,
     /// Let the mouse wheel scroll (the terminal's own selection then needs shift)
     #[arg(long)]

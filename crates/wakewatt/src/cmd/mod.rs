@@ -25,6 +25,7 @@ pub mod trace;
 pub mod tune;
 pub mod watch;
 
+use crate::cli::from::Machine;
 use crate::cli::{Cli, Command, From};
 use crate::exit::End;
 use crate::importing;
@@ -73,14 +74,12 @@ pub fn dispatch(cli: &Cli) -> Result<End> {
 
 /// The source the user named: this machine, a `.host` file, a tree, texts of other tools.
 pub fn open(from: &From) -> Result<Box<dyn Source>> {
-    if !from.texts.is_empty() {
-        return Ok(Box::new(importing::read(&from.texts, from.from_host.as_deref())?.facts.tree));
-    }
-    match (&from.host, &from.sysroot) {
-        (Some(file), _) => Ok(Box::new(recorded::open(file)?)),
-        (_, Some(folder)) => Ok(Box::new(Live::sysroot(folder)?)),
-        _ => Ok(Box::new(Live::this_machine())),
-    }
+    Ok(match from.machine() {
+        Machine::Here => Box::new(Live::this_machine()),
+        Machine::Recorded(file) => Box::new(recorded::open(file)?),
+        Machine::Tree(folder) => Box::new(Live::sysroot(folder)?),
+        Machine::Texts { files, host } => Box::new(importing::read(files, host)?.facts.tree),
+    })
 }
 
 /// A host named by path alone: a folder is a tree, a file a recording, `live` this machine.

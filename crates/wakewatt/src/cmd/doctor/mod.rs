@@ -4,7 +4,8 @@
 //! them, then, if it may, turns the setting that matters most here back and forth in random order and measures again. The
 //! steps are the lab's (`lab::doctor`); what they came to is judged, shown and kept here.
 
-use crate::cli::{DoctorArgs, From};
+use crate::cli::DoctorArgs;
+use crate::cli::from::Machine;
 use crate::exit::{Code, Failure};
 use crate::importing;
 use crate::interrupt::Interrupt;
@@ -46,8 +47,10 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let start_at_ns = monotonic_ns();
     let interrupt = Interrupt::listen()?;
     let report_file = report_file(args)?;
-    let From { texts, from_host, .. } = &args.from;
-    let imported = (!texts.is_empty()).then(|| importing::read(texts, from_host.as_deref())).transpose()?;
+    let imported = match args.from.machine() {
+        Machine::Texts { files, host } => Some(importing::read(files, host)?),
+        Machine::Here | Machine::Recorded(_) | Machine::Tree(_) => None,
+    };
     if let Some(imported) =
         imported.as_ref().filter(|imported| !imported.document.files.is_empty() && imported.is_empty())
     {

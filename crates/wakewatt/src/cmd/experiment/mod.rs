@@ -76,8 +76,10 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         let source = super::open(&args.from)?;
         return dry_run::run(&plan, &*source, args.show.json);
     }
-    if args.from.host.is_some() || args.from.sysroot.is_some() {
-        let why = spoken(|| word!("--host and --sysroot go with --dry-run: settings are turned on this machine only"));
+    if !args.from.is_here() {
+        let why = spoken(|| {
+            word!("--host, --sysroot and --from go with --dry-run: settings are turned on this machine only")
+        });
         return Err(Failure::error(Code::Usage, why));
     }
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;

@@ -28,9 +28,8 @@ fn planned(args: &PlanArgs, colour: Colour) -> Result<Code> {
     let requested = gather(&args.wanted, Use::Looking)?;
     let source = crate::cmd::open(&args.from)?;
     let host = Host::read(&*source);
-    // A recorded host's own transactions are not in its recording.
-    let held =
-        if args.from.host.is_none() && args.from.sysroot.is_none() { super::held_arguments() } else { Vec::new() };
+    // Another machine's own transactions are not in what is told of it.
+    let held = if args.from.is_here() { super::held_arguments() } else { Vec::new() };
     let boot = requested.boot(&*source, &held).map(|made| match made {
         Ok((plan, loader)) => Ok(PlannedBoot::of(&plan, loader)),
         Err(why) => Err(why.to_string()),

@@ -1,6 +1,6 @@
 //! `wakewatt watch`: the machine as it runs, on a screen, as text, or as a stream for scripts.
 //!
-//! Four sources of moments (this machine, a tree or recorded host, a recording of `--record`, the history of an agent) and three ways to show
+//! Four sources of moments (this machine, a tree or another host's one moment, a recording of `--record`, the history of an agent) and three ways to show
 //! them (screen, text, JSON or CSV). The default reads only what lies in memory, through files kept open, and wakes no
 //! other CPU; see `wakewatt_core::watch::layout`.
 
@@ -11,7 +11,9 @@ pub mod text;
 mod stream;
 
 use crate::cli::WatchArgs;
+use crate::cli::from::Machine;
 use crate::exit::{Code, Failure};
+use crate::importing;
 use crate::interrupt::Interrupt;
 use crate::output::Colour;
 use crate::progress::Progress;
@@ -74,10 +76,15 @@ fn open(args: &WatchArgs) -> Result<Feed> {
         "all" => Sources::All,
         _ => Sources::Quiet,
     };
-    let place = match (&args.from.host, &args.from.sysroot) {
-        (Some(file), _) => WatchedMachine::Recorded(file),
-        (_, Some(folder)) => WatchedMachine::Tree(folder),
-        _ => WatchedMachine::Here,
+    let told;
+    let place = match args.from.machine() {
+        Machine::Here => WatchedMachine::Here,
+        Machine::Recorded(file) => WatchedMachine::Recorded(file),
+        Machine::Tree(folder) => WatchedMachine::Tree(folder),
+        Machine::Texts { files, host } => {
+            told = importing::read(files, host)?.facts.tree;
+            WatchedMachine::Told(&told)
+        }
     };
     let mut sampler = Sampler::open(place, sources)?;
     if sampler.layout.cpus.is_empty() {
