@@ -24,6 +24,7 @@ pub(crate) fn told(reason: &str) -> Option<&'static str> {
         "negative limit" => word!("negative limit"),
         "no time has passed" => word!("no time has passed"),
         "no SMBIOS anchor" => word!("no SMBIOS anchor"),
+        "the list of flags may be cut short" => word!("the list of flags may be cut short"),
         "no CPU flags in it" => word!("no CPU flags in it"),
         "no such queue" => word!("no such queue"),
         "this CPU has no such register" => word!("this CPU has no such register"),

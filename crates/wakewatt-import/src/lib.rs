@@ -32,7 +32,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::Samples;
-use wakewatt_core::samples::not_done::NotDone;
+use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::source::Tree;
 
 /// From here on a text is read as a format.
@@ -69,6 +69,8 @@ pub struct Imported {
     pub samples: Samples,
     /// What was understood, and what was not.
     pub document: Document,
+    /// Those of its remarks that a text says outright and that are no fact of the host.
+    pub said: Vec<String>,
     /// Idle intervals, if the events hold any.
     pub recorded: Recorded,
 }
@@ -89,10 +91,10 @@ impl Imported {
         let mut all = Vec::new();
         for file in self.document.files.iter().filter(|file| file.n_not_understood > 0).take(20) {
             let (n, of) = (file.n_not_understood, file.n_lines);
-            all.push(NotDone::named(
-                &file.file,
-                format!("{n} of {of} lines were not understood; wakewatt import names them"),
-            ));
+            // A file's name does not begin a sentence: its first letter is its own.
+            let name = &file.file;
+            let why = format!("{n} of {of} lines of {name} were not understood; wakewatt import names them");
+            all.push(NotDone::new(Step::Unnamed, why));
         }
         for conflict in self.document.conflicts.iter().take(20) {
             let (kept, other) = (&conflict.kept, &conflict.other);
@@ -102,7 +104,10 @@ impl Imported {
             );
             all.push(NotDone::named(format!("contradiction on {}", conflict.path), said));
         }
-        all.extend(self.document.remarks.iter().take(20).map(|remark| NotDone::named("imported text", remark.clone())));
+        all.extend(self.document.remarks.iter().take(20).map(|remark| {
+            let is_said = self.said.contains(remark);
+            NotDone::named(if is_said { "said by a text and not judged here" } else { "imported text" }, remark.clone())
+        }));
         all
     }
 }
@@ -153,7 +158,7 @@ pub fn import(mut inputs: Vec<Input>) -> Imported {
     document.conflicts = taken.facts.conflicts.clone();
     document.derived = taken.derived;
     document.remarks = taken.remarks;
-    Imported { facts: taken.facts, samples, document, recorded }
+    Imported { facts: taken.facts, samples, document, said: taken.said, recorded }
 }
 
 /// Headings name the texts.
@@ -179,9 +184,19 @@ fn read_text(name: String, path: Option<String>, bytes: &[u8], file: u32, taken:
                 .zip(1..)
                 .take(section::MAX_LINES)
                 .map(|(line, number)| section::Line { number, text: line.into() });
-            (vec![Section { path: Some(path), command: None, lines: lines.collect() }], 0)
+            (vec![Section { path: Some(path), lines: lines.collect(), ..Section::default() }], 0)
         }
-        None => sections(&text),
+        None => {
+            let (mut all, n_left_out) = sections(&text);
+            let cut_at = section::cut_at(&text);
+            all.iter_mut().for_each(|section| section.cut_at = cut_at);
+            if let Some(last) = all.last_mut().filter(|_| n_left_out == 0 && !text.ends_with('\n')) {
+                last.has_open_end = true;
+            }
+            // Files printed in a row are told apart by how many CPUs there are, which other outputs say.
+            all.sort_by_key(|section| section.files().is_some());
+            (all, n_left_out)
+        }
     };
     if n_left_out > 0 {
         taken.remark(format!(
@@ -200,6 +215,8 @@ fn read_text(name: String, path: Option<String>, bytes: &[u8], file: u32, taken:
         }
         read_section(section, file, &mut read, taken);
     }
+    read.not_understood.sort_by_key(|left| left.line);
+    read.formats.sort_by_key(|found| found.from_line);
     (read, parts)
 }
 
@@ -228,6 +245,14 @@ fn read_section(section: &Section<'_>, file: u32, read: &mut FileRead, taken: &m
                 n_taken,
             });
         }
+    }
+    let last = section.lines.last().zip(marks.last()).filter(|_| section.has_open_end);
+    // A line that somebody typed is whole as it is.
+    if let Some((line, _)) = last.filter(|(line, mark)| **mark == Mark::Taken && line.number > 1) {
+        let (name, n) = (&read.file, line.number);
+        taken.remark(format!(
+            "{name}: no line end behind line {n}, the last: if the text was cut there, that line says less than it did"
+        ));
     }
     let left: HashMap<u32, Left> = left.into_iter().map(|left| (left.line, left)).collect();
     for (line, mark) in section.lines.iter().zip(&marks).filter(|(line, _)| !line.text.trim().is_empty()) {

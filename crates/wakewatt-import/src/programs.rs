@@ -70,6 +70,26 @@ pub(crate) fn is_read(name: &str) -> bool {
     PROGRAMS.iter().any(|program| program.name == name && program.is_read)
 }
 
+/// Is this a command of a program that is read, with arguments that make it print something else?
+pub(crate) fn is_other_output(command: &str) -> bool {
+    let mut words = command.split(['|', ';', '>', '&']).next().unwrap_or_default().split_whitespace();
+    let program = words.next().map_or("", of);
+    let words: Vec<&str> = words.collect();
+    let has = |long: &str, short: char| {
+        words.iter().any(|w| w.starts_with(long) || (w.starts_with('-') && !w.starts_with("--") && w.contains(short)))
+    };
+    let verb = |known: &[&str]| words.iter().any(|w| !w.starts_with('-')) && !words.iter().any(|w| known.contains(w));
+    match program {
+        "numastat" => words.iter().any(|w| w.starts_with('-')),
+        "lscpu" => has("--json", 'J') || has("--parse", 'p') || has("--caches", 'C'),
+        "numactl" => has("--show", 's'),
+        "perf" => verb(&["script", "latency", "lat", "timehist"]),
+        "tuned-adm" => verb(&["active", "list", "verify"]),
+        "cpupower" => verb(&["idle-info", "frequency-info", "monitor"]),
+        _ => false,
+    }
+}
+
 /// Does a file of an archive hold an output that is read, by its name in small letters?
 pub(crate) fn is_output(file: &str) -> bool {
     PROGRAMS.iter().flat_map(|program| program.in_files).any(|word| file.contains(word))

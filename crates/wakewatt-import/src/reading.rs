@@ -45,6 +45,8 @@ pub struct Taken {
     pub timelines: Vec<Timeline>,
     /// What must be known.
     pub remarks: Vec<String>,
+    /// Those of the remarks that were read and are no fact of the host: what somebody chose, what a kernel said of itself.
+    pub said: Vec<String>,
     /// Of each figure its place, by file, word and part.
     pub(crate) known: HashMap<(u32, String, String), usize>,
 }
@@ -152,6 +154,14 @@ impl<'a> Reading<'a> {
 
     /// What must be known.
     pub fn remark(&mut self, text: String) {
+        self.taken.remark(text);
+    }
+
+    /// The text says so, and it is no fact of the host.
+    pub fn say(&mut self, text: String) {
+        if self.taken.said.len() < MAX_NAMED && !self.taken.said.contains(&text) {
+            self.taken.said.push(text.clone());
+        }
         self.taken.remark(text);
     }
 

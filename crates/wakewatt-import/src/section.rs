@@ -29,9 +29,54 @@ pub struct Section<'a> {
     pub path: Option<String>,
     /// The lines, without the prompt.
     pub lines: Vec<Line<'a>>,
+    /// So wide are the lines that were cut at the edge of a screen, as far as the whole text shows.
+    pub cut_at: Option<usize>,
+    /// The text ends in the last of these lines, without a line end.
+    pub has_open_end: bool,
+}
+
+/// Where three lines are equally wide and none is wider, they may be cut there. Tables are so too: only who reads a line that has an
+/// open end by nature (a list) may conclude from it.
+pub(crate) fn cut_at(text: &str) -> Option<usize> {
+    let (mut widest, mut n) = (0, 0);
+    for width in text.lines().take(MAX_LINES).map(width_of) {
+        match width.cmp(&widest) {
+            std::cmp::Ordering::Greater => (widest, n) = (width, 1),
+            std::cmp::Ordering::Equal => n += 1,
+            std::cmp::Ordering::Less => {}
+        }
+    }
+    (n >= 3 && widest >= 20).then_some(widest)
+}
+
+fn width_of(line: &str) -> usize {
+    line.trim_end_matches('\r').chars().count()
 }
 
 impl Section<'_> {
+    /// Does this line end where a screen did?
+    pub fn is_at_edge(&self, at: usize) -> bool {
+        self.cut_at.is_some_and(|width| self.lines.get(at).is_some_and(|line| width_of(&line.text) == width))
+    }
+
+    /// May there be more of this line than the text has?
+    pub fn may_be_cut(&self, at: usize) -> bool {
+        self.is_at_edge(at) || (self.has_open_end && at + 1 == self.lines.len())
+    }
+
+    /// The files that one `cat` printed one after the other, with their stars; nothing where it was one file, or something else.
+    pub fn files(&self) -> Option<Vec<&str>> {
+        let (program, rest) = self.command.as_deref()?.split_once(' ')?;
+        let files: Vec<&str> = rest.split_whitespace().collect();
+        let is_file = |path: &&str| {
+            (path.starts_with("/sys/") || path.starts_with("/proc/"))
+                && !path.contains(['|', ';', '&', '>', '<', '$', '`', '(', ')'])
+        };
+        let is_several = files.len() > 1 || files.iter().any(|path| path.contains(['*', '?', '[', '{']));
+        (programs::of(program) == "cat" && self.path.is_none() && is_several && files.iter().all(is_file))
+            .then_some(files)
+    }
+
     /// Was it printed by this program, as far as a prompt says?
     pub fn is_by(&self, program: &str) -> bool {
         self.program() == Some(program)
@@ -48,13 +93,24 @@ impl Section<'_> {
         let is_file = self.command.as_deref().is_some_and(|name| name.starts_with('/') && !name.contains("bin/"));
         match self.program() {
             Some(_) if is_file => "a file that is none of the kernel's".into(),
-            Some(program) if !programs::is_read(program) => {
-                format!("printed by {}, which is not read here", program.chars().take(40).collect::<String>())
+            Some("for" | "while" | "until") => SEVERAL.into(),
+            Some(program) if !programs::is_read(program) => printed_by(program),
+            Some(_) if self.command.as_deref().is_some_and(programs::is_other_output) => {
+                printed_by(self.command.as_deref().unwrap_or_default())
             }
+            _ if self.files().is_some() => SEVERAL.into(),
             Some("cat" | "zcat") if self.path.is_none() => "a file that is none of the kernel's".into(),
             _ => "no format that is known here".into(),
         }
     }
+}
+
+/// Of several files in one output.
+pub(crate) const SEVERAL: &str =
+    "several files in one output, and it is not told which line is of which: grep . FILES says it with every line";
+
+fn printed_by(command: &str) -> String {
+    format!("printed by {}, which is not read here", command.chars().take(60).collect::<String>())
 }
 
 /// The command behind a prompt, if the line is one.
@@ -130,7 +186,7 @@ pub fn sections(text: &str) -> (Vec<Section<'_>>, usize) {
         }
         if let Some(command) = prompted(&text) {
             let path = printed(command).map(str::to_string);
-            all.push(Section { command: Some(command.to_string()), path, lines: Vec::new() });
+            all.push(Section { command: Some(command.to_string()), path, ..Section::default() });
             continue;
         }
         if let Some(command) = other_prompt(&text) {

@@ -99,6 +99,55 @@ fn caller_and_callee_in_two_texts() {
 }
 
 #[test]
+fn what_a_text_says_outright_was_looked_at() {
+    let found = read("Current active profile: balanced\nsome other line\n[    1.0] cpuidle: using governor menu\n");
+    let said: Vec<String> = found.not_done().iter().map(ToString::to_string).collect();
+    assert!(
+        said.iter().any(|s| s == "said by a text and not judged here: tuned-adm: the active profile is balanced"),
+        "{said:?}"
+    );
+    assert!(
+        said.iter().any(|s| s.starts_with("1 of 3 lines of a.txt were")),
+        "no sentence begins with a name: {said:?}"
+    );
+}
+
+#[test]
+fn lines_of_a_known_command_say_which_it_was() {
+    for (command, why) in [
+        ("numastat -m", "printed by numastat -m, which is not read here"),
+        ("lscpu -J", "printed by lscpu -J, which is not read here"),
+        ("perf sched map", "printed by perf sched map, which is not read here"),
+        ("tuned-adm recommend", "printed by tuned-adm recommend, which is not read here"),
+        ("mpstat 1 1", "printed by mpstat, which is not read here"),
+        ("lscpu", "no format that is known here"),
+        ("perf script -i x", "no format that is known here"),
+    ] {
+        let found = read(&format!("[root@db7 ~]# {command}\nsome words\n"));
+        assert_eq!(found.document.files[0].not_understood[0].why, why);
+    }
+}
+
+#[test]
+fn flags_from_a_narrow_screen_accuse_nobody() {
+    let text = |flags: &str| {
+        format!(
+            "Vendor ID: GenuineIntel\nCPU(s): 2\nOn-line CPU(s) list: 0,1\nModel name: X\nCPU family: 6\nModel: 85\nThread(s) per core: 1\nFlags: {flags}\n"
+        )
+    };
+    let ruling = |flags: &str| {
+        let facts = Snapshot::read(&read(&text(flags)).facts.tree, |_| true);
+        let evidence = wakewatt_core::evidence::Evidence { facts, ..Default::default() };
+        let rulings = wakewatt_core::rules::judge(&evidence);
+        let of = rulings.into_iter().find(|r| r.rule == "rule.hwp-hidden").unwrap();
+        format!("{:?}", of.answer)
+    };
+    let cut = "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mc";
+    assert!(ruling(cut).contains("may be cut short"), "{}", ruling(cut));
+    assert!(ruling(&format!("{cut} monitor epb pku ospke md_clear")).starts_with("Yes"));
+}
+
+#[test]
 fn nothing_understood_is_nothing() {
     let found = read("Dear all,\nthe server is slow.\n");
     assert!(found.is_empty() && found.document.files[0].n_not_understood == 2);

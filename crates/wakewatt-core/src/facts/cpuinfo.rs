@@ -5,9 +5,15 @@
 //! `CPU part`, `Features`. The `cpu MHz` line is left alone: it is a guess about an idle CPU.
 
 use crate::fact::{Fact, Gap, PerCpu};
-use crate::source::Source;
+use crate::source::{ErrorKind, ReadError, Source};
 use crate::units::Cpu;
 use serde::Serialize;
+
+/// Stands at the end of a list of flags that is cut short, or may be: what other tools printed has been through terminals of eighty
+/// columns. What is missing in such a list may be there all the same.
+pub const CUT: &str = "…";
+/// What the kernel's file never lacks, where a text told the rest of it.
+pub(super) const UNTOLD: &str = "no imported text says it";
 
 /// The file.
 pub const PATH: &str = "/proc/cpuinfo";
@@ -116,7 +122,7 @@ struct Block<'a> {
 /// Reads and parses it.
 pub(crate) fn read(src: &dyn Source) -> CpuInfo {
     match src.read(PATH) {
-        Ok(bytes) => parse(&String::from_utf8_lossy(&bytes)),
+        Ok(bytes) => parse(&String::from_utf8_lossy(&bytes), src.is_imported()),
         Err(error) => {
             let gap = Gap::from_read(PATH, &error);
             CpuInfo { processor: PerCpu::group([(0, Fact::Gap(gap))]), ..CpuInfo::default() }
@@ -124,7 +130,7 @@ pub(crate) fn read(src: &dyn Source) -> CpuInfo {
     }
 }
 
-fn parse(text: &str) -> CpuInfo {
+fn parse(text: &str, is_imported: bool) -> CpuInfo {
     let mut blocks: Vec<(Cpu, Block)> = Vec::new();
     // Some architectures put what all CPUs share before the first or after the last block; it fills what blocks lack.
     let mut block: Option<(Cpu, Block)> = None;
@@ -155,7 +161,10 @@ fn parse(text: &str) -> CpuInfo {
         *slot = Some(value);
     }
     blocks.extend(block);
-    let missing = |what: &str| Gap::malformed(PATH, format!("no line \"{what}\""));
+    let missing = |what: &str| match is_imported {
+        true => Gap::from_read(PATH, &ReadError::new(ErrorKind::NotRecorded, UNTOLD)),
+        false => Gap::malformed(PATH, format!("no line \"{what}\"")),
+    };
     let number = |text: Option<&str>, what: &str| match text.and_then(|text| text.parse().ok()) {
         Some(n) => Fact::Known(n),
         None => Fact::Gap(missing(what)),
@@ -209,10 +218,19 @@ fn processor(fields: &[Option<&str>; 9]) -> Processor {
     }
 }
 
-/// The flags of the table above, in its order.
+/// The flags of the table above, in its order, and whether there may be more.
 fn notable(flags: &str) -> Vec<String> {
     let have: std::collections::HashSet<&str> = flags.split_whitespace().collect();
-    FLAGS.iter().filter(|(flag, _)| have.contains(flag)).map(|(flag, _)| flag.to_string()).collect()
+    let known = FLAGS.iter().map(|(flag, _)| *flag).chain([CUT]);
+    known.filter(|flag| have.contains(flag)).map(str::to_string).collect()
+}
+
+/// Is it in this list? None where it is not and the list may be cut short before it.
+pub(super) fn is_among<'a>(flag: &str, mut flags: impl Iterator<Item = &'a str> + Clone) -> Option<bool> {
+    match flags.clone().any(|f| f == flag) {
+        true => Some(true),
+        false => (!flags.any(|f| f == CUT)).then_some(false),
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +242,7 @@ mod tests {
         let x86 = parse(
             "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: XEON 8568Y+\n\
              stepping\t: 2\nmicrocode\t: 0x210002a9\nphysical id\t: 1\ncore id\t\t: 7\nflags\t\t: fpu arat hwp mmx monitor\n\n",
+            false,
         );
         let processor = x86.processor.uniform().unwrap();
         assert_eq!(processor.to_string(), "XEON 8568Y+ (family 6 model 0xcf stepping 0x2)");
@@ -233,6 +252,7 @@ mod tests {
 
         let arm = parse(
             "processor\t: 3\nFeatures\t: fp asimd evtstrm\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n",
+            false,
         );
         assert_eq!(arm.processor.uniform().unwrap().to_string(), "Arm implementer 0x41 part 0xd40");
         assert_eq!(arm.flags.uniform().unwrap(), &["evtstrm"]);
@@ -240,8 +260,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_cut_list_lacks_may_be_there() {
+        let info = parse("processor : 0\nflags : fpu hwp …\n", true);
+        let flags = info.flags.uniform().unwrap();
+        let has = |flag| is_among(flag, flags.iter().map(String::as_str));
+        assert_eq!((has("hwp"), has("hwp_epp")), (Some(true), None));
+        let missing = info.package_id.gaps().next().unwrap().1;
+        assert_eq!((missing.kind, missing.reason.as_str()), (crate::fact::GapKind::NotRecorded, UNTOLD));
+    }
+
+    #[test]
     fn nonsense_is_nothing() {
-        let info = parse("processor : 4294967295\nflags : hwp\nprocessor\u{fffd}: 1\n:::\nprocessor: x\n");
+        let info = parse("processor : 4294967295\nflags : hwp\nprocessor\u{fffd}: 1\n:::\nprocessor: x\n", false);
         assert!(info.processor.is_unknown() && info.flags.is_unknown());
     }
 }

@@ -6,11 +6,12 @@
 //! process running on that node, `other_node` by one running elsewhere. With sub-NUMA clustering (SNC, NPS) a socket
 //! shows as several nodes with distances of 11 or 12.
 
+use super::cpuinfo::UNTOLD;
 use super::{Cpus, Domain};
 use crate::cpuset::CpuSet;
-use crate::fact::{Fact, fact, parse};
+use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
-use crate::source::Source;
+use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 use wakewatt_words::word;
 
@@ -194,7 +195,20 @@ impl Domain for Numa {
 
 fn read_node(src: &dyn Source, id: u32) -> NumaNode {
     let path = |file: &str| format!("{ROOT}/node{id}/{file}");
-    let memory = |key: &'static str| fact(src, &path("meminfo"), move |text| meminfo_bytes(text, key));
+    let memory = |key: &'static str| {
+        let found = fact(src, &path("meminfo"), |text| match src.is_imported() && !text.contains(key) {
+            true => Ok(None),
+            false => meminfo_bytes(text, key).map(Some),
+        });
+        match found {
+            Fact::Known(Some(bytes)) => Fact::Known(bytes),
+            // A text told some of this file.
+            Fact::Known(None) => {
+                Fact::Gap(Gap::from_read(&path("meminfo"), &ReadError::new(ErrorKind::NotRecorded, UNTOLD)))
+            }
+            Fact::Gap(gap) => Fact::Gap(gap),
+        }
+    };
     NumaNode {
         id,
         cpus: fact(src, &path("cpulist"), parse::cpus),

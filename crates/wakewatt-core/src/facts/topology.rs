@@ -51,7 +51,7 @@ pub struct Topology {
     pub is_smt_active: Fact<bool>,
     /// Vendor, model and microcode of each CPU.
     pub processor: PerCpu<Processor>,
-    /// Those of [`cpuinfo::FLAGS`] that /proc/cpuinfo lists.
+    /// Those of [`cpuinfo::FLAGS`] that /proc/cpuinfo lists; `…` behind them where the list may be cut short.
     pub flags: PerCpu<Vec<String>>,
 }
 
@@ -88,9 +88,17 @@ impl Topology {
         self.cores().into_iter().find(|core| core.contains(cpu))
     }
 
-    /// Does every CPU have this flag? None where /proc/cpuinfo does not say.
+    /// Does every CPU have this flag? None where /proc/cpuinfo does not say, or where a text's list of flags may be cut before it.
     pub fn has_flag(&self, flag: &str) -> Option<bool> {
-        (!self.flags.is_unknown()).then(|| self.flags.known().all(|(_, flags)| flags.iter().any(|f| f == flag)))
+        let said = self.flags.known().map(|(_, flags)| cpuinfo::is_among(flag, flags.iter().map(String::as_str)));
+        // One CPU that lacks it decides, whatever is not known of others.
+        let worst = said.min_by_key(|said| said.map_or(1, |has| if has { 2 } else { 0 }));
+        worst.flatten()
+    }
+
+    /// May the list of flags be cut short?
+    pub fn has_cut_flags(&self) -> bool {
+        self.flags.known().any(|(_, flags)| flags.iter().any(|flag| flag == cpuinfo::CUT))
     }
 
     /// Are we a guest? By the flag; a hypervisor can hide it, and a guest may still own real C-states.

@@ -5,7 +5,7 @@
 //! the file it comes from. A container may see the host's /sys with parts masked by an empty mount; those are listed.
 //! /proc/1/environ, the usual tell-tale, is private and never read.
 
-use super::{Cpus, Domain, load};
+use super::{Cpus, Domain, cpuinfo, load};
 use crate::fact::{Fact, Gap, GapKind, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, ReadError, Source};
@@ -110,23 +110,23 @@ impl Domain for Virt {
     }
 }
 
-/// Arm's processors have `Features`, among which is no such flag: there it is absent, not malformed.
+/// Arm's processors have `Features`, among which is no such flag: there it is absent, not malformed. A list that may be cut short does
+/// not say that it is missing.
 fn hypervisor_flag(src: &dyn Source) -> Fact<bool> {
+    let why = |kind, reason: &str| Fact::Gap(Gap::from_read(CPUINFO, &ReadError::new(kind, reason)));
     let found = fact(src, CPUINFO, |text| {
         let flags = text.lines().find_map(|l| l.strip_prefix("flags"));
-        let is_arm = || text.lines().any(|l| l.starts_with("Features"));
-        match flags {
-            Some(flags) => Ok(Some(flags.split_whitespace().any(|f| f == "hypervisor"))),
-            None if is_arm() => Ok(None),
-            None => Err("no CPU flags in it".into()),
+        let is_arm = text.lines().any(|l| l.starts_with("Features"));
+        if flags.is_none() && !is_arm && !src.is_imported() {
+            return Err("no CPU flags in it".into());
         }
+        Ok((flags.map(|flags| cpuinfo::is_among("hypervisor", flags.split_whitespace())), is_arm))
     });
     match found {
-        Fact::Known(Some(flag)) => Fact::Known(flag),
-        Fact::Known(None) => {
-            let why = ReadError::new(ErrorKind::Absent, "arm64 processors have no flag for it");
-            Fact::Gap(Gap::from_read(CPUINFO, &why))
-        }
+        Fact::Known((Some(Some(flag)), _)) => Fact::Known(flag),
+        Fact::Known((Some(None), _)) => why(ErrorKind::NotRecorded, "the list of flags may be cut short"),
+        Fact::Known((None, true)) => why(ErrorKind::Absent, "arm64 processors have no flag for it"),
+        Fact::Known((None, false)) => why(ErrorKind::NotRecorded, cpuinfo::UNTOLD),
         Fact::Gap(gap) => Fact::Gap(gap),
     }
 }

@@ -60,7 +60,15 @@ impl Rule for HwpHidden {
         }
         let (Some(has_hwp), Some(has_epp)) = (facts.topology.has_flag("hwp"), facts.topology.has_flag("hwp_epp"))
         else {
-            return Answer::cannot_tell(word!("/proc/cpuinfo does not list the flags"), "wakewatt inspect topology");
+            return match facts.topology.has_cut_flags() {
+                true => Answer::cannot_tell(
+                    word!("the list of flags may be cut short, and what is missing in it may be there"),
+                    word!("import the whole output of lscpu, not one copied from a narrow screen"),
+                ),
+                false => {
+                    Answer::cannot_tell(word!("/proc/cpuinfo does not list the flags"), "wakewatt inspect topology")
+                }
+            };
         };
         let is_known = processor.family == Some(6) && processor.model.is_some_and(|model| HAVE_IT.contains(&model));
         match (has_hwp, has_epp) {
@@ -173,6 +181,8 @@ mod tests {
         );
         assert!(check(0x6c, "hypervisor", "").starts_with("no: in a guest"));
         assert!(ask(&HwpHidden, "").starts_with("cannot tell"));
+        assert!(check(0x55, "epb …", "acpi-cpufreq").starts_with("cannot tell: the list of flags may be cut short"));
+        assert!(check(0x55, "hwp hwp_epp …", "intel_pstate").starts_with("no: HWP and"), "what it lists is there");
         assert!(ask(&HwpHidden, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n").starts_with("no"));
     }
 }

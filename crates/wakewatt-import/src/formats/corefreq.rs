@@ -115,7 +115,7 @@ fn read(reading: &mut Reading<'_>) {
                 reading.conclude(at, &format!("{CPU}/cpufreq/policy0/affected_cpus"), "0");
                 reading.put(at, &format!("{CPU}/cpufreq/policy0/scaling_governor"), value);
             }
-            "Idle Limit" => reading.remark(format!("corefreq: the kernel's idle limit is {value}")),
+            "Idle Limit" => reading.say(format!("corefreq: the kernel's idle limit is {value}")),
             "Simultaneous Multithreading" => {
                 reading.put(at, &format!("{CPU}/smt/active"), if is_on(value) { "1" } else { "0" })
             }
@@ -127,7 +127,7 @@ fn read(reading: &mut Reading<'_>) {
             | "C3 UnDemotion"
             | "Lowest C-State"
             | "Package C-States" => {
-                reading.remark(format!("corefreq: {name} is {value}"));
+                reading.say(format!("corefreq: {name} is {value}"));
             }
             "Online CPU" => {
                 if let Some(n) = value.split('/').next().and_then(whole).filter(|n| (1..8192).contains(n)) {

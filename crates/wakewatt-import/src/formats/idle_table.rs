@@ -65,7 +65,7 @@ fn read(reading: &mut Reading<'_>) {
         is_on = n > 0 || begins(&line.text).is_some();
     }
     if !states.is_empty() {
-        reading.remark(format!("an idle table in words: {} states from {} on", states.len(), states[0]));
+        reading.say(format!("an idle table in words: {} states from {} on", states.len(), states[0]));
     }
 }
 

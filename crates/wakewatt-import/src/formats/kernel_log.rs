@@ -103,14 +103,14 @@ fn read(reading: &mut Reading<'_>) {
             intel_idle(reading, at, rest, &mut idle_driver);
         } else if let Some(governor) = said.strip_prefix("cpuidle: using governor ") {
             // Each announces itself; the last one that was registered with the highest rating wins, which the log does not say.
-            reading.remark(format!("kernel log: cpuidle may use governor {governor}"));
+            reading.say(format!("kernel log: cpuidle may use governor {governor}"));
             reading.take(at);
         } else if let Some(rest) = said.strip_prefix("clocksource: Switched to clocksource ") {
             clock = Some((at, rest.split_whitespace().next().unwrap_or(rest).to_string()));
         } else if said.contains("Marking TSC unstable")
             || (said.starts_with("clocksource: ") && said.contains("unstable"))
         {
-            reading.remark(format!("kernel log: {said}"));
+            reading.say(format!("kernel log: {said}"));
             reading.take(at);
         } else if said.starts_with("ACPI: processor limited to max C-state")
             || said.starts_with("processor: limited to max C-state")
@@ -128,16 +128,16 @@ fn read(reading: &mut Reading<'_>) {
         } else if let Some(rest) = said.strip_prefix("smpboot: CPU0: ").or_else(|| said.strip_prefix("CPU0: ")) {
             processor(reading, at, rest);
         } else if let Some(name) = said.strip_prefix("Hypervisor detected: ") {
-            reading.remark(format!("kernel log: this is a guest of {name}"));
+            reading.say(format!("kernel log: this is a guest of {name}"));
             reading.take(at);
         } else if said.contains("intel_pstate: HWP enabled")
             || said.starts_with("ENERGY_PERF_BIAS:")
             || said.contains("intel_pstate: ")
         {
-            reading.remark(format!("kernel log: {said}"));
+            reading.say(format!("kernel log: {said}"));
             reading.take(at);
         } else if said.starts_with("mce: ") && said.contains("temperature") || said.contains("CPU clock throttled") {
-            reading.remark(format!("kernel log: {}", said.chars().take(120).collect::<String>()));
+            reading.say(format!("kernel log: {}", said.chars().take(120).collect::<String>()));
             reading.take(at);
         }
     }
@@ -162,7 +162,7 @@ fn intel_idle(reading: &mut Reading<'_>, at: usize, said: &str, driver: &mut Opt
     } else if said.starts_with("disabled") {
         reading.put(at, parameter, "0");
     } else if said.starts_with("does not run on") || said.starts_with("Please enable MWAIT") {
-        reading.remark(format!("kernel log: intel_idle {said}"));
+        reading.say(format!("kernel log: intel_idle {said}"));
         reading.take(at);
     } else if said.starts_with("v0.") || said.contains("model 0x") || said.contains("Using ") {
         driver.get_or_insert((at, "intel_idle"));

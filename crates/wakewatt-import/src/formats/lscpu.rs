@@ -4,6 +4,8 @@
 //! is one socket. The keys are translated; those of German, French, Spanish, Chinese and Japanese are known as far as they matter
 //! here. Numbers come with the locale's comma. What `lscpu` calls model is the number; the name is `Model name`.
 
+use super::MAY_BE_CUT;
+use super::flags::marked;
 use crate::facts::{CPU, Facts, cpu_number};
 use crate::plain::{is_same, pair, whole};
 use crate::reading::{Format, Reading, likely};
@@ -193,6 +195,10 @@ fn read(reading: &mut Reading<'_>) {
         reading.conclude(first, "/sys/devices/system/node/online", &list.join(","));
     }
     for (node, (at, list)) in &nodes {
+        if reading.section.may_be_cut(*at) {
+            reading.refuse(*at, MAY_BE_CUT);
+            continue;
+        }
         match Facts::cpus(list) {
             Some(set) => reading.put(*at, &format!("/sys/devices/system/node/node{node}/cpulist"), &set.to_string()),
             None if list.is_empty() => reading.put(*at, &format!("/sys/devices/system/node/node{node}/cpulist"), ""),
@@ -201,6 +207,13 @@ fn read(reading: &mut Reading<'_>) {
     }
     let online = said.get("online").map(|(at, list)| (*at, list.clone()));
     let count = said.get("count").and_then(|(at, n)| Some((*at, format!("0-{}", whole(n)?.checked_sub(1)?))));
+    // The number is as good as a list that may be cut, where all CPUs are online.
+    let section = reading.section;
+    let is_cut = |at: usize| section.may_be_cut(at);
+    if let Some((at, _)) = online.as_ref().filter(|(at, _)| is_cut(*at)) {
+        reading.refuse(*at, MAY_BE_CUT);
+    }
+    let online = online.filter(|(at, _)| !is_cut(*at));
     let Some((at, list)) = online.or(count) else { return };
     let Some(set) = Facts::cpus(&list) else {
         reading.refuse(at, "no list of CPUs that a machine has");
@@ -237,7 +250,7 @@ fn cpuinfo(reading: &mut Reading<'_>, said: &BTreeMap<&str, (usize, String)>, cp
             .get("hypervisor")
             .filter(|_| !flags.split(' ').any(|f| f == "hypervisor"))
             .map_or("", |_| " hypervisor");
-        block.push_str(&format!("flags\t: {flags}{guest}\n"));
+        block.push_str(&format!("flags\t: {}\n", marked(&format!("{flags}{guest}"))));
         reading.take(*at);
     }
     let Some((at, _)) = said.get("name").or(said.get("vendor")) else { return };

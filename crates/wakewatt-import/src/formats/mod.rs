@@ -7,6 +7,7 @@ mod cpupower_idle;
 mod cpupower_monitor;
 mod dmidecode;
 mod energy_policy;
+mod flags;
 mod idle_table;
 mod kernel_files;
 mod kernel_log;
@@ -22,6 +23,9 @@ mod turbostat;
 mod turbostat_header;
 
 use crate::reading::Format;
+
+/// Of a list whose line may go on beyond what the text has.
+const MAY_BE_CUT: &str = "a list that may be cut here: the line ends at the edge of a screen, or the text ends in it";
 
 /// Every format but events, which are read in time order over all texts ([`crate::events`]).
 pub const FORMATS: &[&Format] = &[

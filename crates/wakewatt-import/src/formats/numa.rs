@@ -3,10 +3,12 @@
 //! Sizes are whole megabytes. `numastat` prints pages since boot; with options (`-m`, `-p`, `-c`) it prints other things, which
 //! are not read.
 
+use super::MAY_BE_CUT;
 use crate::facts::Facts;
 use crate::plain::whole;
 use crate::reading::{Format, Reading, likely};
 use crate::section::Section;
+use std::collections::BTreeMap;
 
 /// `numactl -H`.
 pub(super) const FORMAT: Format = Format { id: "numactl", title: "numactl --hardware", detect, read };
@@ -25,7 +27,7 @@ enum Said<'a> {
     Available,
     Cpus(u32, &'a str),
     Size(u32, u64),
-    Free,
+    Free(u32, u64),
     Title,
     Columns,
     Row(u32, Vec<u64>),
@@ -50,7 +52,7 @@ fn parse(line: &str) -> Option<Said<'_>> {
         return match words.next()? {
             "cpus" => Some(Said::Cpus(node, value.trim())),
             "size" => Some(Said::Size(node, mb()?)),
-            "free" => mb().map(|_| Said::Free),
+            "free" => Some(Said::Free(node, mb()?)),
             _ => None,
         };
     }
@@ -63,6 +65,7 @@ fn parse(line: &str) -> Option<Said<'_>> {
 
 fn read(reading: &mut Reading<'_>) {
     let (mut nodes, mut with_memory): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let (mut sizes, mut free) = (Vec::new(), BTreeMap::new());
     let (mut first, mut is_distances) = (None, false);
     for (at, line) in reading.open_lines() {
         if line.text.trim().is_empty() {
@@ -77,6 +80,7 @@ fn read(reading: &mut Reading<'_>) {
                 nodes.push(node);
                 let path = format!("{NODE}/node{node}/cpulist");
                 match Facts::cpus(list) {
+                    _ if reading.section.may_be_cut(at) => reading.refuse(at, MAY_BE_CUT),
                     Some(set) => reading.put(at, &path, &set.to_string()),
                     None if list.is_empty() => reading.put(at, &path, ""),
                     None => reading.refuse(at, "no list of CPUs that a machine has"),
@@ -86,13 +90,13 @@ fn read(reading: &mut Reading<'_>) {
                 if mb > 0 {
                     with_memory.push(node);
                 }
-                reading.put(
-                    at,
-                    &format!("{NODE}/node{node}/meminfo"),
-                    &format!("Node {node} MemTotal: {} kB", mb.saturating_mul(1024)),
-                );
+                sizes.push((at, node, mb));
+                reading.take(at);
             }
-            Some(Said::Free) => reading.unused(at),
+            Some(Said::Free(node, mb)) => {
+                free.insert(node, mb);
+                reading.take(at);
+            }
             Some(Said::Title) => {
                 is_distances = true;
                 reading.take(at);
@@ -104,6 +108,11 @@ fn read(reading: &mut Reading<'_>) {
             }
             _ => is_distances = false,
         }
+    }
+    for (at, node, mb) in sizes {
+        let line = |key: &str, mb: u64| format!("Node {node} {key}: {} kB\n", mb.saturating_mul(1024));
+        let free = free.get(&node).map_or(String::new(), |mb| line("MemFree", *mb));
+        reading.put(at, &format!("{NODE}/node{node}/meminfo"), (line("MemTotal", mb) + &free).trim_end());
     }
     let list = |nodes: &[u32]| nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     if let (Some(at), false) = (first, nodes.is_empty()) {
@@ -159,6 +168,7 @@ mod tests {
         let found = read(text);
         assert_eq!(formats(&found), ["numactl", "numastat"]);
         let at = |file: &str| says(&found, &format!("/sys/devices/system/node/{file}"));
+        assert_eq!(at("node1/meminfo").as_deref(), Some("Node 1 MemTotal: 66052096 kB\nNode 1 MemFree: 5120 kB"));
         assert_eq!((at("online").as_deref(), at("node1/distance").as_deref()), (Some("0,1"), Some("21 10")));
         assert_eq!(at("node0/numastat").as_deref(), Some("numa_hit 100\nnuma_miss 0\nlocal_node 60\nother_node 40"));
         assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);

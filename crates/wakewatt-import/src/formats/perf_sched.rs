@@ -35,11 +35,14 @@ fn ms(text: &str) -> Option<f64> {
 
 fn read(reading: &mut Reading<'_>) {
     let (mut is_latency, mut is_hist) = (false, false);
+    // The rule above the head.
+    let mut rule = None;
     for (at, line) in reading.open_lines() {
         let text = line.text.trim();
         if is_head(text) {
             (is_latency, is_hist) = (is_latency_head(text), text.contains("sch delay"));
             reading.take(at);
+            rule.into_iter().for_each(|at| reading.unused(at));
         } else if (is_latency || is_hist)
             && !text.is_empty()
             && text.bytes().all(|b| matches!(b, b'-' | b'=' | b' ' | b'|' | b'+'))
@@ -68,6 +71,7 @@ fn read(reading: &mut Reading<'_>) {
         } else if is_latency && text.starts_with("TOTAL") {
             reading.unused(at);
         }
+        rule = (text.len() > 9 && text.bytes().all(|b| b == b'-')).then_some(at);
     }
 }
 
@@ -102,6 +106,6 @@ mod tests {
             delays,
             [("nginx:(4)", 0.123), ("nginx:(4)", 4.567), ("kworker/0:1:123", 0.023), ("kworker/0:1:123", 0.567)]
         );
-        assert_eq!(found.document.files[0].n_not_understood, 1, "{:?}", found.document.files[0].not_understood);
+        assert_eq!(found.document.files[0].n_not_understood, 0, "{:?}", found.document.files[0].not_understood);
     }
 }

@@ -28,14 +28,14 @@ fn read(reading: &mut Reading<'_>) {
         if text.starts_with(ACTIVE) {
             match pair(text).filter(|(_, name)| !name.is_empty()) {
                 Some((_, name)) => {
-                    reading.remark(format!("tuned-adm: the active profile is {name}"));
+                    reading.say(format!("tuned-adm: the active profile is {name}"));
                     reading.n_taken += 1;
                     reading.take(at);
                 }
                 None => reading.refuse(at, "no profile is named"),
             }
         } else if text.starts_with(NONE) || text.starts_with("Verif") {
-            reading.remark(format!("tuned-adm: {text}"));
+            reading.say(format!("tuned-adm: {text}"));
             reading.n_taken += 1;
             reading.take(at);
         } else if text.starts_with("Available profiles") {
