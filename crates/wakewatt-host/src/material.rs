@@ -27,6 +27,11 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
     unpacked(file).map_err(|error| InputError::Refused { path: path.into(), kind: TEXT, error })
 }
 
+/// The same of standard input, which can be read once.
+pub fn standard_input() -> io::Result<Box<dyn BufRead>> {
+    unpacked(io::stdin().take(TEXT.max_bytes))
+}
+
 /// The same of what lies inside another file.
 pub fn unpacked<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let mut front = [0u8; 6];
@@ -39,12 +44,26 @@ pub fn unpacked<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a
     }
     let whole = io::Cursor::new(front[..n].to_vec()).chain(file);
     Ok(match front {
-        [0x1f, 0x8b, ..] => buffered(flate2::read::MultiGzDecoder::new(BufReader::new(whole)).take(MAX_UNPACKED)),
+        [0x1f, 0x8b, ..] => {
+            buffered(Packed(flate2::read::MultiGzDecoder::new(BufReader::new(whole)).take(MAX_UNPACKED)))
+        }
         [0xfd, b'7', b'z', b'X', b'Z', 0] => {
-            buffered(lzma_rust2::XzReader::new(BufReader::new(whole), true).take(MAX_UNPACKED))
+            buffered(Packed(lzma_rust2::XzReader::new(BufReader::new(whole), true).take(MAX_UNPACKED)))
         }
         _ => buffered(whole),
     })
+}
+
+/// Says in plain words why nothing more comes out of a packed file; libraries speak of their buffers.
+struct Packed<R>(R);
+
+impl<R: Read> Read for Packed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the packed file is cut off"),
+            _ => error,
+        })
+    }
 }
 
 /// How a file is packed that is not unpacked here, by its first bytes: the packing, and what unpacks it.
@@ -112,6 +131,9 @@ mod tests {
             open(file).unwrap().read_to_string(&mut out).unwrap();
             assert_eq!(out, text);
         }
+        let half = std::fs::read(&packed).unwrap();
+        let why = unpacked(&half[..half.len() / 2]).unwrap().read_to_string(&mut String::new()).unwrap_err();
+        assert_eq!(why.to_string(), "the packed file is cut off");
         std::fs::create_dir(dir.path().join("sub")).unwrap();
         std::fs::write(dir.path().join("sub/x"), "x").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();

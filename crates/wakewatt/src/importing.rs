@@ -14,6 +14,7 @@ use wakewatt_import::archive::{Wanted, host_of, is_inner, is_tar, wanted};
 use wakewatt_import::events::are_events;
 use wakewatt_import::plain::decoded;
 use wakewatt_import::{Imported, Input, import, tar};
+use wakewatt_words::{spoken, word};
 
 /// By so much of it a text is told.
 const FRONT: u64 = 256 << 10;
@@ -26,6 +27,9 @@ const MAX_REMARKS: usize = 1000;
 /// Archives inside one another, and how many are opened.
 const MAX_DEPTH: usize = 3;
 const MAX_INNER: usize = 64;
+
+/// What `-` is called, in evidence too.
+const STANDARD_INPUT: &str = "standard input";
 
 /// What was found so far.
 #[derive(Default)]
@@ -42,6 +46,9 @@ struct Gathered<'a> {
 
 /// Reads all of them as one host; of several, the one whose name holds `host`.
 pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
+    if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
+        return Err(Failure::error(Code::Usage, spoken(|| word!("standard input (-) can be read once only"))));
+    }
     if let [file] = files {
         // What `import -o` and `capture` wrote is read as what it is.
         if is_host_file(file) {
@@ -52,13 +59,14 @@ pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
     let mut all = Gathered { host, ..Gathered::default() };
     for file in files {
         let before = (all.inputs.len(), all.roots.len());
-        if file.is_dir() {
+        if file.is_dir() && !is_standard_input(file) {
             all.folder(file)?
         } else {
-            all.file(file, &file.display().to_string(), None)?
+            let name = if is_standard_input(file) { STANDARD_INPUT.into() } else { file.display().to_string() };
+            all.file(file, &name, None)?
         }
         if (all.inputs.len(), all.roots.len()) == before {
-            let name = file.display();
+            let name = if is_standard_input(file) { STANDARD_INPUT.into() } else { file.display().to_string() };
             let why = all.remarks.first().map_or(String::new(), |remark| format!(" ({remark})"));
             return Err(Failure::error(
                 Code::BadFile,
@@ -117,10 +125,23 @@ fn chosen<'a>(roots: &'a BTreeSet<String>, host: Option<&str>) -> Result<Option<
     }
 }
 
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 fn is_host_file(path: &Path) -> bool {
     let mut front = Vec::new();
     let begins = |text: Box<dyn BufRead>| text.take(14).read_to_end(&mut front).is_ok() && front == b"wakewatt-host ";
-    path.is_file() && material::open(path).is_ok_and(begins)
+    !is_standard_input(path) && path.is_file() && material::open(path).is_ok_and(begins)
+}
+
+/// What is left of a file that ended too early: why it did.
+struct Ended(Option<std::io::Error>);
+
+impl Read for Ended {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 impl Gathered<'_> {
@@ -144,7 +165,10 @@ impl Gathered<'_> {
     }
 
     fn file(&mut self, path: &Path, name: &str, root: Option<String>) -> Result<()> {
-        let mut text = material::open(path)?;
+        let mut text = match is_standard_input(path) {
+            true => material::standard_input().with_context(|| format!("{name}: cannot be read"))?,
+            false => material::open(path)?,
+        };
         let mut front = Vec::new();
         let mut ended = text.by_ref().take(FRONT).read_to_end(&mut front).err();
         if ended.is_some() && !front.is_empty() {
@@ -152,7 +176,9 @@ impl Gathered<'_> {
             text = Box::new(std::io::empty());
         }
         if is_tar(&front) {
-            self.archive(&mut Cursor::new(front).chain(text), name, root, 1);
+            let rest: Box<dyn Read> =
+                ended.map_or_else(|| Box::new(text) as Box<dyn Read>, |why| Box::new(Ended(Some(why))));
+            self.archive(&mut Cursor::new(front).chain(rest), name, root, 1);
             return Ok(());
         }
         let bad = |why: String| Err(Failure::error(Code::BadFile, format!("{name}: {why}")));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
     after_help = "Told by content, never by name: cpupower, turbostat, dmidecode, lscpu, numactl, numastat, the\nkernel's log, corefreq-cli, perf script, perf sched, trace-cmd report, tuned-adm, pepc --yaml,\nx86_energy_perf_policy, metrics of node_exporter and Kepler, files of /proc and /sys, sosreport,\nsupportconfig, must-gather; also packed with gzip or xz. docs/import.md says what is read of each.\nEnds with 4 when nothing was understood."
 )]
 pub struct ImportArgs {
-    /// What other tools printed on one host: text, a pasted terminal, an archive, a folder
+    /// What other tools printed on one host: text, a pasted terminal, an archive, a folder; - for standard input
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub files: Vec<PathBuf>,
     /// Of an archive or a folder of several hosts (must-gather), the one whose name holds this

@@ -2,7 +2,7 @@
 //! Every text here was written for this test after the tools' own documentation.
 
 use crate::schemas::{assert_valid, validator};
-use crate::tool::run;
+use crate::tool::{run, said, wakewatt};
 use std::path::Path;
 use wakewatt_testing::{Lacks, skipped};
 
@@ -97,6 +97,44 @@ fn every_reading_command_takes_texts_and_the_kept_host_says_the_same() {
     assert_eq!(rows(&from.out), rows(&kept.out));
     assert!(run(&["explain", "C6", "--from", &terminal]).out.contains("133us"));
     assert!(run(&["explain", "C6", "--from", &host]).out.contains("133us"), "a .host file is one here too");
+}
+
+/// What turns, measures or records this machine takes no other; `-o` names a place that cannot be, so that nothing could begin here
+/// if it did.
+#[test]
+fn another_machine_is_never_taken_for_this_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let terminal = file(dir.path(), "terminal.txt", TERMINAL);
+    let root = dir.path().to_str().unwrap();
+    for other in [["--from", &terminal], ["--host", &terminal], ["--sysroot", root]] {
+        let said = run(&[&["experiment", "idle", "-o", "/nonexist/x.html"], &other[..]].concat());
+        assert_eq!(said.code, Some(2), "{other:?}: {}", said.err);
+        assert!(said.err.contains("--from go with --dry-run"), "{}", said.err);
+        for about in [&["doctor", "--preflight"][..], &["watch", "--once", "--trace"]] {
+            let said = run(&[about, &other[..]].concat());
+            assert!(said.code == Some(2) && said.err.contains("cannot be used with"), "{about:?}: {}", said.err);
+        }
+    }
+    let lscpu =
+        file(dir.path(), "lscpu.txt", "CPU(s): 2\nOn-line CPU(s) list: 0,1\nVendor ID: GenuineIntel\nModel name: X\n");
+    let watched = run(&["watch", "--once", "--from", &terminal, &lscpu]);
+    assert_eq!(watched.code, Some(0), "{}", watched.err);
+    assert!(watched.out.contains("host imported from") && watched.out.contains("2 CPUs online"), "{}", watched.out);
+    assert!(watched.out.contains("133us"), "{}", watched.out);
+}
+
+#[test]
+fn standard_input_is_a_text_and_evidence_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dmi = file(dir.path(), "dimms.txt", DMI);
+    let piped = |args: &[&str]| said(wakewatt(args).stdin(std::fs::File::open(&dmi).unwrap()));
+    let imported = piped(&["import", "-"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.err);
+    assert!(imported.out.starts_with("standard input: 9 lines: "), "{}", imported.out);
+    assert!(imported.out.contains("8 lines understood; facts, figures and events of them: 1"), "{}", imported.out);
+    let judged = piped(&["doctor", "--no-report", "--from", "-"]);
+    assert!(judged.out.contains("standard input line 10"), "{}", judged.out);
+    assert_eq!(piped(&["import", "-", "-"]).code, Some(2), "it can be read once");
 }
 
 #[test]

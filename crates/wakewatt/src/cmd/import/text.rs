@@ -87,8 +87,9 @@ fn heading(out: &mut String, file: &FileRead, style: Style) {
     let _ = writeln!(out, "{said}");
     for found in &file.formats {
         let (from, to) = (found.from_line, found.to_line);
-        let (title, n, n_given) = (&found.title, found.n_understood, found.n_taken.min(found.n_understood));
-        let said = say!("{title} (lines {from}-{to}): {n_given} of {n} understood lines give something");
+        let (title, n, n_taken) = (&found.title, found.n_understood, found.n_taken);
+        let said =
+            say!("{title} (lines {from}-{to}): {n} lines understood; facts, figures and events of them: {n_taken}");
         let _ = writeln!(out, "  {said}");
     }
 }
