@@ -25,11 +25,14 @@ pub(super) fn show(ratio: f64) -> String {
 
 /// `95 % interval 1.10 to 1.30, covers these two runs`.
 pub(super) fn interval(low: f64, high: f64, covers: Covers) -> String {
-    // A difference of two windows, runs or machines is about both.
-    let both = match covers {
+    say!("95 % interval {} to {}, covers {both}", show(low), show(high), both = both(covers))
+}
+
+/// What a difference of two sides is about: both windows, runs or machines, which need not be one machine.
+pub(super) fn both(covers: Covers) -> &'static str {
+    match covers {
         Covers::Window => word!("these two windows"),
         Covers::Run => word!("these two runs"),
         Covers::Machine | Covers::Machines => word!("the machines, over the sessions given"),
-    };
-    say!("95 % interval {} to {}, covers {both}", show(low), show(high))
+    }
 }

@@ -8,7 +8,6 @@ use super::{Comparison, predict};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::rules::kernel_changes_between;
-use crate::units::show_ns;
 use serde::Serialize;
 use wakewatt_words::{say, told, word};
 
@@ -126,11 +125,12 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
 impl Suspect {
     /// One line; the letters of the runs are the caller's.
     pub fn line(&self) -> String {
-        let claim = self.claimed_ns.filter(|ns| ns.abs() >= 1.0).map_or(String::new(), |ns| {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded and not negative
-            let size = show_ns(ns.abs().round() as u64);
-            if ns > 0.0 { say!(" (B: {size} more, claimed)") } else { say!(" (B: {size} less, claimed)") }
-        });
+        // How much is in the reason already; who is the slower one only the order of the runs tells.
+        let claim = match self.claimed_ns {
+            Some(ns) if ns >= 1.0 => word!(" (longer in B)"),
+            Some(ns) if ns <= -1.0 => word!(" (longer in A)"),
+            _ => "",
+        };
         say!("{}: {} and {}; {}{claim}", self.what, self.values[0], self.values[1], self.why)
     }
 }

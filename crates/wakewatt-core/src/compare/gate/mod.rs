@@ -14,6 +14,7 @@ mod rule;
 pub(crate) use rule::words;
 pub use rule::{Rule, Worse};
 
+use super::ratio;
 use super::runs::{Decider, RunComparison, SampleDifference};
 use crate::samples::experiment::Better;
 use crate::samples::titles;
@@ -201,7 +202,7 @@ fn check(
             say!("cannot tell with fewer than {MIN_WINDOWS} windows on a side; {}", would_decide(d))
         }
     };
-    let covers = d.covers.map_or(String::new(), |covers| say!(", covers {covers}"));
+    let covers = d.covers.map_or(String::new(), |covers| say!(", covers {covers}", covers = ratio::both(covers)));
     let sentence = say!(
         "{}: {says} ({} in A, {} in B; {} and {} windows in {} and {} runs{covers}; rule {rule})",
         titles::shown(&d.title),

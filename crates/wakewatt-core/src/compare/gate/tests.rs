@@ -51,6 +51,8 @@ fn worse_beyond_doubt_fails_and_the_other_way_does_not() {
     let (low, high) = (check.worse_low_ratio.unwrap(), check.worse_high_ratio.unwrap());
     assert!(low > 0.05 && low < 0.25 && high > 0.25, "{check:?}");
     assert!(check.sentence.contains("worse beyond doubt") && check.sentence.contains("rule slower:5%"), "{check:?}");
+    // As the numbers below it say: both sides, which need not be one machine.
+    assert!(check.sentence.contains("covers these two runs"), "{check:?}");
     assert_eq!(gate(&["slower:5%"], &slow, &fast).end, GateEnd::Passed, "more work done is not worse");
     assert_eq!(gate(&["slower:60%"], &fast, &slow).checks[0].standing, Standing::Holds);
     assert_eq!(gate(&["cpu:5%"], &fast, &slow).end, GateEnd::Passed, "the CPU time is the same");

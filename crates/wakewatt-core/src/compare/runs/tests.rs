@@ -236,7 +236,7 @@ fn a_limit_is_a_suspect_with_its_direction() {
     let found = runs(&a, &b);
     let first = &found.suspects[0];
     assert_eq!((first.values[0].as_str(), first.claimed_ns), ("C1, 2us", Some(83_000.0)));
-    assert!(first.line().ends_with("(B: 83us more, claimed)"), "{}", first.line());
+    assert!(first.line().ends_with("83us longer (claimed exit latency) (longer in B)"), "{}", first.line());
     assert_eq!(runs(&b, &a).suspects[0].claimed_ns, Some(-83_000.0));
     assert!(found.cannot_conclude[0].contains("the kernel release is the same"));
 }
