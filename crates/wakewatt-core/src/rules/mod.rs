@@ -315,6 +315,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
 }
 
+pub mod first;
 pub mod try_this;
 pub(crate) mod measured;
 pub mod essays;
@@ -471,8 +472,8 @@ pub const RULES: &[&dyn Rule] = &[
 ];
 
 /// Asks every rule and ranks the findings: problems before risks before notes, then measured before predicted before
-/// unknown, then by size; the rulings that are not findings follow in the order of the list. On a machine that was too busy
-/// to be measured no plan is offered whose cost is not predicted.
+/// unknown, then by size; before them all stands the one to begin with ([`first`]). The rulings that are not findings follow in
+/// the order of the list. On a machine that was too busy to be measured no plan is offered whose cost is not predicted.
 pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
     let too_busy = measured::too_busy(evidence);
     let ask = |rule: &&dyn Rule| Ruling {
@@ -491,6 +492,9 @@ pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
         (_, Answer::Yes(_)) => std::cmp::Ordering::Greater,
         _ => std::cmp::Ordering::Equal,
     });
+    if let Some((at, ..)) = first::first(&rulings) {
+        rulings[..=at].rotate_right(1);
+    }
     rulings
 }
 

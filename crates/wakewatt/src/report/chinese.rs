@@ -67,7 +67,8 @@ fn chinese(report: &Report, width: usize) -> (String, String) {
     })
 }
 
-fn recorded(text: &str) -> Report {
+/// A report of a host that was only looked at.
+pub(super) fn recorded(text: &str) -> Report {
     let facts = Snapshot::read(&host_file::read(text, "recorded").unwrap(), |_| true);
     let evidence = Evidence { facts, ..Evidence::default() };
     let rulings = judge(&evidence);

@@ -3,7 +3,8 @@
 //! Wrapped to the width, colour only if told; foreign text is stripped of control characters, because an escape
 //! sequence in a device name must not reach the terminal.
 
-use super::{Report, view};
+use super::view::Todo;
+use super::{Report, verdict, view};
 use crate::view::width::{begin, padded, places};
 use crate::view::wrap::{wrap, wrap_command};
 use wakewatt_words::{say, told, word};
@@ -127,6 +128,12 @@ pub fn render(report: &Report, style: Style) -> String {
     out.text
 }
 
+/// Lines of the shortest form, and of its parts at most.
+const N_BRIEF: usize = 10;
+const N_SENTENCE: usize = 3;
+const N_WARNING: usize = 2;
+const N_ACTION: usize = 3;
+
 /// Ten lines: verdict, how sure, what to do with its price, line and way back, and what else there is. Lines to paste stay whole.
 pub fn brief(report: &Report, style: Style) -> String {
     report.spoken(|report| in_short(report, style))
@@ -135,20 +142,46 @@ pub fn brief(report: &Report, style: Style) -> String {
 fn in_short(report: &Report, style: Style) -> String {
     let r = view::of(report);
     let mut out = Paper { style, text: String::new() };
-    out.at_most(3, BOLD, "", &r.sentence);
-    match (&r.busy, r.warnings.first()) {
-        (_, Some(warning)) => out.at_most(2, RED, "! ", warning),
-        (Some(busy), None) => out.at_most(2, RED, "! ", busy),
-        (None, None) => out.at_most(2, DIM, "", &r.how_sure),
-    }
-    if let Some(todo) = &r.todo {
-        out.at_most(1, "", word!("do:    "), &say!("{about}: {remedy}", about = todo.about, remedy = todo.remedy));
-        todo.price.iter().for_each(|price| out.at_most(1, "", word!("price: "), price));
-        todo.apply.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("paste: ")));
-        todo.undo.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("undo:  ")));
+    out.at_most(N_SENTENCE, BOLD, "", &r.sentence);
+    let warning = r.warnings.first().or(r.busy.as_ref());
+    let (colour, first, sure) = warning.map_or((DIM, "", &r.how_sure), |warning| (RED, "! ", warning));
+    let Some(todo) = &r.todo else {
+        out.at_most(N_WARNING, colour, first, sure);
+        return out.text;
+    };
+    // A warning first, then the action whole; what else there is and a second line on how sure take what is left.
+    let (label, action) = (word!("do:    "), action(todo, &r.sentence));
+    let n_pasted = [&todo.price, &todo.apply, &todo.undo].into_iter().flatten().count();
+    let mut n_left = N_BRIEF.saturating_sub(out.text.lines().count() + n_pasted);
+    let mut take = |n: usize| {
+        let n_taken = n.min(n_left);
+        n_left -= n_taken;
+        n_taken
+    };
+    let n_wanted = out.wrapped(first, sure).lines().count().min(N_WARNING);
+    let n_sure = take(if warning.is_some() { n_wanted } else { 1 });
+    let n_action = take(out.wrapped(label, &action).lines().count().min(N_ACTION));
+    let n_more = take(usize::from(!todo.more.is_empty()));
+    let n_sure = n_sure + take(n_wanted - n_sure.min(n_wanted));
+    out.at_most(n_sure, colour, first, sure);
+    out.at_most(n_action, "", label, &action);
+    todo.price.iter().for_each(|price| out.at_most(1, "", word!("price: "), price));
+    todo.apply.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("paste: ")));
+    todo.undo.iter().for_each(|line| out.text += &format!("{}{line}\n", word!("undo:  ")));
+    if n_more > 0 {
         out.at_most(1, DIM, "", &todo.more);
     }
     out.text
+}
+
+/// What to do first, because the line may end before what it is about, which the verdict often names already.
+fn action(todo: &Todo, sentence: &str) -> String {
+    let (about, remedy) = (&todo.about, &todo.remedy);
+    match todo.price {
+        _ if sentence.contains(&verdict::in_sentence(about)) => remedy.clone(),
+        Some(_) => say!("{remedy} ({about})"),
+        None => say!("{about}. {remedy}"),
+    }
 }
 
 struct Paper {
@@ -157,9 +190,13 @@ struct Paper {
 }
 
 impl Paper {
+    fn wrapped(&self, first: &str, text: &str) -> String {
+        wrap(first, &" ".repeat(places(first)), text, self.style.width)
+    }
+
     /// A paragraph that ends after so many lines, and shows that it does.
     fn at_most(&mut self, n_lines: usize, colour: &str, first: &str, text: &str) {
-        let wrapped = wrap(first, &" ".repeat(places(first)), text, self.style.width);
+        let wrapped = self.wrapped(first, text);
         let kept: Vec<&str> = wrapped.lines().take(n_lines).collect();
         let mut body = kept.join("\n");
         if wrapped.lines().count() > n_lines {
@@ -188,6 +225,8 @@ impl Paper {
 mod tests {
     use super::super::sample;
     use super::*;
+    use wakewatt_core::samples::not_done::{NotDone, Step};
+    use wakewatt_words::{Language, within};
 
     #[test]
     fn in_short_is_ten_lines_with_the_line_to_paste_whole() {
@@ -203,7 +242,19 @@ mod tests {
             }
         }
     }
-    use wakewatt_core::samples::not_done::{NotDone, Step};
+    #[test]
+    fn in_short_the_action_stands_first_and_is_whole() {
+        let report = super::super::chinese::recorded(include_str!("../../../../fixtures/hosts/rome0.host"));
+        for language in [Language::English, Language::Chinese] {
+            let text = within(language, || in_short(&report.translated(), Style::default()));
+            let remedy = within(language, || view::of(&report.translated()).todo.unwrap().remedy);
+            let label = if language == Language::English { "do: " } else { "做" };
+            let at = text.lines().position(|l| l.starts_with(label)).unwrap_or_else(|| panic!("{text}"));
+            let flat: String = text.lines().skip(at).flat_map(str::split_whitespace).collect();
+            assert!(flat.contains(&remedy.split_whitespace().collect::<String>()), "{remedy}: {text}");
+            assert!(text.lines().count() <= 10 && text.contains("sudo wakewatt tune apply"), "{text}");
+        }
+    }
 
     #[test]
     fn it_fits_the_width_and_has_no_colour_unless_told() {

@@ -24,6 +24,8 @@ mod first;
 mod sentence;
 mod study;
 
+pub(super) use first::in_sentence;
+
 /// Within this of 1 an effect is not worth a change; the same bound as `samples::experiment::Verdict`.
 const NO_DIFFERENCE: f64 = 1.05;
 

@@ -83,7 +83,20 @@ fn a_host_that_was_only_looked_at_has_its_top_finding_named() {
         stock.ends_with("Nothing to mend is seen; where latency rules, first of all: CPUs 0-1 may sleep in C6."),
         "{stock}"
     );
-    assert!(said(&[note]).ends_with("about itself. Nothing to mend is seen."));
+    assert!(said(&[note.clone()]).ends_with("about itself. Nothing to mend is seen; worth a look: two nodes."));
+    assert!(said(&[]).ends_with("about itself. Nothing to mend is seen."));
+    let open = Ruling {
+        rule: "rule.epb".into(),
+        question: String::new(),
+        answer: Answer::CannotTell { because: String::new(), try_this: String::new().into() },
+    };
+    let hardly = said(&[note, open.clone(), open]);
+    assert!(
+        hardly.ends_with(
+            "Nothing to mend is seen in the 1 of 3 questions that could be answered; worth a look: two nodes."
+        ),
+        "{hardly}"
+    );
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
         all.push(break_even::parameter(costs));
     }
     match costs.not_restored.is_empty() {
-        true => all.push(say!("Settings on CPUs {} were changed meanwhile and put back.", costs.set_cpus)),
+        true => all.push(say!("Settings on {} were changed meanwhile and put back.", costs.set_cpus.named())),
         false => all.extend(costs.not_restored.iter().map(|path| say!("NOT PUT BACK: {path}"))),
     }
     all

@@ -52,9 +52,10 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
         Table {
             caption: match run {
                 Some(_) => say!(
-                    "CPUs {cpus}: claimed by the driver; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second"
+                    "{cpus}: claimed by the driver; per arm, measured by the kernel’s counters over the counted blocks: share of time, entries per second",
+                    cpus = cpus.named()
                 ),
-                None => say!("CPUs {cpus}: claimed by the driver"),
+                None => say!("{cpus}: claimed by the driver", cpus = cpus.named()),
             },
             heads: names.clone(),
             rows: rows.collect(),

@@ -41,6 +41,7 @@ use super::figure::Figure;
 use super::table::{Table, heads};
 pub(super) use findings::{FindingView, Ruled, how_to_apply};
 pub(super) use section::Section;
+pub(super) use todo::Todo;
 use wakewatt_words::{say, told, word};
 
 /// A big number at the top.
