@@ -87,7 +87,7 @@ pub fn resolve(limit: LatencyLimit, idle: &Idle) -> Vec<Resolution> {
 /// One line for all kinds of CPU: resolutions joined, each with its CPUs where there is more than one.
 pub fn sentence(limit: LatencyLimit, idle: &Idle) -> String {
     let all = resolve(limit, idle);
-    let one = |r: &Resolution| if all.len() > 1 { say!("CPUs {}: {r}", r.cpus) } else { r.to_string() };
+    let one = |r: &Resolution| if all.len() > 1 { format!("{}: {r}", r.cpus.named()) } else { r.to_string() };
     all.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
@@ -276,8 +276,8 @@ mod tests {
         let facts = crate::facts::Snapshot::read(&tree, |topic| topic == "idle");
         assert_eq!(
             sentence(LatencyLimit::AtMostNs(50_000), &facts.idle),
-            "CPUs 0: 50us -> C1E (2us); C6 (220us) excluded; 51-219us would be the same; \
-             CPUs 1: 50us -> C6 (15us); any larger one would be the same"
+            "CPU 0: 50us -> C1E (2us); C6 (220us) excluded; 51-219us would be the same; \
+             CPU 1: 50us -> C6 (15us); any larger one would be the same"
         );
         assert_eq!(shallow(&facts.idle), Some(LatencyLimit::AtMostNs(15_000)));
         assert_eq!(shallowest(&facts.idle), Some(LatencyLimit::AtMostNs(2_000)));

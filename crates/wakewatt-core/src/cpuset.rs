@@ -7,6 +7,7 @@
 use crate::units::Cpu;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use wakewatt_words::say;
 
 /// The largest NR_CPUS a kernel can be built with (x86 MAXSMP, powerpc); nodes and dies are fewer.
 pub const MAX_CPUS: u32 = 8192;
@@ -122,6 +123,11 @@ impl CpuSet {
     /// The smallest id.
     pub fn first(&self) -> Option<Cpu> {
         self.0.first().map(|r| r.0)
+    }
+
+    /// As a sentence names CPUs: `CPU 3`, `CPUs 0-3,8`.
+    pub fn named(&self) -> String {
+        if self.len() == 1 { say!("CPU {self}") } else { say!("CPUs {self}") }
     }
 
     /// Ids here that are not in `other`.

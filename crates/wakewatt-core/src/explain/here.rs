@@ -238,7 +238,7 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
         "PM QoS" => {
             told.rows(facts, &["qos.", "holders./dev/cpu"]);
             for reach in budget::reachable(&facts.idle, &facts.qos) {
-                told.say(say!("comes to, on CPUs {cpus}", cpus = reach.cpus), reach.to_string());
+                told.say(say!("comes to, on {cpus}", cpus = reach.cpus.named()), reach.to_string());
             }
         }
         "cpu_wakeup_latency" => told.rows(facts, &["qos.wakeup", "holders./dev/cpu_wakeup"]),

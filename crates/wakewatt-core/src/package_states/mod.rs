@@ -194,7 +194,7 @@ fn package(
                     "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, /dev/cpu_dma_latency",
                 ),
             };
-            package.keeps(say!("CPUs {on} go no deeper than {} ({why})", claim.name), path);
+            package.keeps(say!("{on} may go no deeper than {} ({why})", claim.name, on = on.named()), path);
         }
         if allowed.as_deref().is_some_and(|a| rank(lets) < rank(a)) {
             allowed = Some(lets.into());

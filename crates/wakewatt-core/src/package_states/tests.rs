@@ -48,11 +48,11 @@ fn one_cpu_keeps_the_whole_package() {
     assert_eq!(judged(""), "PC6: ");
     assert_eq!(
         judged(&format!("//- {root}/cpu1/power/pm_qos_resume_latency_us\n50\n")),
-        "PC0: Keeps CPUs 1 go no deeper than C1 (latency limit 50us)"
+        "PC0: Keeps CPU 1 may go no deeper than C1 (latency limit 50us)"
     );
     assert_eq!(
         judged(&format!("//- {root}/cpu0/cpuidle/state1/disable\n1\n")),
-        "PC0: Keeps CPUs 0 go no deeper than C1 (deeper ones are disabled)"
+        "PC0: Keeps CPU 0 may go no deeper than C1 (deeper ones are disabled)"
     );
     assert_eq!(
         judged("//- /proc/cmdline\nnohz=off\n//- /sys/devices/system/cpu/cpuidle/intel_c1_demotion\n1\n"),

@@ -70,7 +70,7 @@ impl Rule for BiosDisabledStates {
         let word = |(state, cpus): &(&IdleState, CpuSet)| {
             let latency =
                 state.exit_latency_ns.known().next().map_or(String::new(), |(_, ns)| format!(" ({})", show_ns(*ns)));
-            say!("{}{latency} on CPUs {cpus}", state.label())
+            say!("{}{latency} on {cpus}", state.label(), cpus = cpus.named())
         };
         let list = |all: &[_]| all.iter().map(word).collect::<Vec<_>>().join(", ");
         let (weight, title, text, what, price) = if on.is_empty() {
@@ -96,7 +96,7 @@ impl Rule for BiosDisabledStates {
         for (state, cpus) in off.iter().chain(&on) {
             let folder =
                 format!("/sys/devices/system/cpu/cpu{}/cpuidle/state{}", cpus.first().unwrap_or(0), state.index);
-            finding = finding.on(format!("{folder}/default_status"), say!("disabled on CPUs {cpus}"));
+            finding = finding.on(format!("{folder}/default_status"), say!("disabled on {cpus}", cpus = cpus.named()));
         }
         for (state, cpus) in &on {
             finding = switch(finding, &evidence.facts, state, cpus, "off", word!("back to the default"));

@@ -44,17 +44,17 @@ impl Rule for C1ePromotion {
         }
         let Some(state) = facts.idle.states.iter().find(|s| is_plain_c1(&s.label())) else {
             return Answer::cannot_tell(
-                say!("bit 1 of MSR 0x1fc is set on CPUs {cpus}, and no idle state C1 is listed"),
+                say!("bit 1 of MSR 0x1fc is set on {cpus}, and no idle state C1 is listed", cpus = cpus.named()),
                 "wakewatt inspect idle",
             );
         };
         let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
         let claims = claim.map_or(String::new(), |ns| say!(", which claims {}", show_ns(ns)));
-        let title = say!("{}{claims}, is entered as C1E on CPUs {cpus}", state.label());
+        let title = say!("{}{claims}, is entered as C1E on {cpus}", state.label(), cpus = cpus.named());
         let cost = Cost::unknown(word!("leaving C1E takes longer than the claim of C1; by how much is not measured"));
         let on = on_cpus(facts, &cpus);
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
-            .on("MSR 0x1fc bit 1", say!("set on CPUs {cpus}"))
+            .on("MSR 0x1fc bit 1", say!("set on {cpus}", cpus = cpus.named()))
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/latency", state.index), claim.map_or("?".into(), show_ns))
             .step("msr.c1e_promotion", on, "off", "MSR 0x1fc bit 1", word!("C1 where the kernel asks for C1"))
             .remedy(

@@ -160,8 +160,8 @@ impl DeepIdleVsLatency {
             return Answer::no(say!("the deepest state that may be entered is {deepest}, under {}", show_ns(DEEP_NS)));
         }
         let title = say!(
-            "CPUs {} may sleep in {}, which claims {} to wake from",
-            worst.cpus,
+            "{} may sleep in {}, which claims {} to wake from",
+            worst.cpus.named(),
             deepest.name,
             show_ns(deepest.exit_latency_ns)
         );
@@ -322,6 +322,11 @@ mod tests {
         };
         let held = icx() + &held_at("50");
         assert!(ask(&DeepIdleVsLatency, &held).starts_with("no: the deepest state that may be entered is C1E (4us)"));
+        let of_one = "//- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n50\n";
+        assert_eq!(
+            ask(&DeepIdleVsLatency, &(icx() + of_one)),
+            "yes risk predicted: cpu 0 may sleep in c6, which claims 170us to wake from"
+        );
         assert!(ask(&DeepIdleVsLatency, &haltpoll()).starts_with("cannot tell: in a guest"));
         let polled = icx() + &held_at("n/a");
         assert!(ask(&DeepIdleVsLatency, &polled).starts_with("no: the limits in force leave no sleeping state"));

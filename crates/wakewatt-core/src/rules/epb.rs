@@ -72,7 +72,7 @@ impl Rule for Epb {
                 "the bias is {worst}, a usual default, and where the hardware takes a preference it says little"
             ));
         }
-        let words: Vec<String> = bias.known().map(|(cpus, v)| say!("{v} on CPUs {cpus}")).collect();
+        let words: Vec<String> = bias.known().map(|(cpus, v)| say!("{v} on {cpus}", cpus = cpus.named())).collect();
         let weight = if worst > 8 || is_uneven { Weight::Risk } else { Weight::Note };
         let mut title = say!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
         let cost = match role {
@@ -139,7 +139,7 @@ mod tests {
         let (old, led, own) = ("epb", "epb hwp", "epb hwp hwp_epp");
         assert!(check(6, own).starts_with("no: the bias is 6, a usual default"));
         assert!(check(6, "").starts_with("no"), "without the flags a default is no finding");
-        assert!(check(7, old).starts_with("yes note unknown: the energy bias is 7 on cpus 0"));
+        assert!(check(7, old).starts_with("yes note unknown: the energy bias is 7 on cpu 0"));
         assert!(check(4, old).starts_with("no: the bias is 4"));
         let said = check(6, led);
         assert!(said.starts_with("yes note") && said.ends_with("management of the clock takes"), "{said}");

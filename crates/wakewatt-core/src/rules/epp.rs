@@ -80,7 +80,8 @@ impl Rule for Epp {
         let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
         let worst = raw.map_or(worst, level_of);
         let number = raw.map_or(String::new(), |raw| say!(" (EPP {raw} of 255)"));
-        let words: Vec<String> = all.known().map(|(cpus, p)| say!("{}{number} on CPUs {cpus}", word(p))).collect();
+        let words: Vec<String> =
+            all.known().map(|(cpus, p)| say!("{}{number} on {cpus}", word(p), cpus = cpus.named())).collect();
         let weight = if worst == 3 || is_uneven { Weight::Risk } else { Weight::Note };
         let (leans, cost) = match worst {
             0 | 1 => (

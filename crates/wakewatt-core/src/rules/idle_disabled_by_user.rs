@@ -31,7 +31,7 @@ pub(super) fn switch(
     }
     names.into_iter().fold(finding, |finding, (name, cpus)| {
         let knob = format!("idle.state.{name}");
-        finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), say!("{why}, CPUs {cpus}"))
+        finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), say!("{why}, {cpus}", cpus = cpus.named()))
     })
 }
 
@@ -67,7 +67,7 @@ impl Rule for IdleDisabledByUser {
             };
         }
         let words: Vec<String> =
-            found.iter().map(|(s, cpus)| say!("{state} on CPUs {cpus}", state = s.label())).collect();
+            found.iter().map(|(s, cpus)| say!("{state} on {cpus}", state = s.label(), cpus = cpus.named())).collect();
         let more = if is_uneven { word!(", not on all CPUs that have it") } else { "" };
         let title = say!("Disabled after boot: {}{more}", words.join(", "));
         let weight = if is_uneven { Weight::Risk } else { Weight::Note };
@@ -81,7 +81,7 @@ impl Rule for IdleDisabledByUser {
                 cpus.first().unwrap_or(0),
                 state.index
             );
-            finding = finding.on(path, say!("1 on CPUs {cpus}"));
+            finding = finding.on(path, say!("1 on {cpus}", cpus = cpus.named()));
             finding = switch(finding, &evidence.facts, state, cpus, "on", word!("back to what it was at boot"));
         }
         finding
@@ -107,7 +107,7 @@ mod tests {
         let off = |cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3/disable\n1\n");
         assert_eq!(
             ask(&IdleDisabledByUser, &(icx() + &off(1))),
-            "yes risk unknown: disabled after boot: c6 on cpus 1, not on all cpus that have it"
+            "yes risk unknown: disabled after boot: c6 on cpu 1, not on all cpus that have it"
         );
         let all = icx() + &off(0) + &off(1);
         assert_eq!(ask(&IdleDisabledByUser, &all), "yes note unknown: disabled after boot: c6 on cpus 0-1");

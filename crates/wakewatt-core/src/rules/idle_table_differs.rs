@@ -45,10 +45,12 @@ impl Rule for IdleTableDiffers {
         };
         let mut words: Vec<String> = kinds
             .iter()
-            .map(|(cpus, t)| say!("{} on CPUs {cpus}", t.iter().map(claim).collect::<Vec<_>>().join(" ")))
+            .map(|(cpus, t)| {
+                say!("{} on {cpus}", t.iter().map(claim).collect::<Vec<_>>().join(" "), cpus = cpus.named())
+            })
             .collect();
         if !without.is_empty() {
-            words.push(say!("none on CPUs {without}"));
+            words.push(say!("none on {without}", without = without.named()));
         }
         let weight = if without.is_empty() { Weight::Note } else { Weight::Risk };
         let title = say!("The CPUs have {} different idle tables", words.len());

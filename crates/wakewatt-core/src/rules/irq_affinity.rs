@@ -77,7 +77,7 @@ impl Rule for IrqAffinity {
         for d in crowded {
             finding = finding.on(
                 "/proc/interrupts, /proc/irq/*/effective_affinity_list",
-                say!("{}: {} times, CPUs {}", d.device, d.n_total, d.cpus),
+                say!("{}: {} times, {}", d.device, d.n_total, d.cpus.named()),
             );
             if !has_daemon {
                 finding = spread(finding, evidence, d);

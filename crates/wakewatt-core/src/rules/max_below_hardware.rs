@@ -82,8 +82,8 @@ impl Rule for MaxBelowHardware {
             return Answer::no(word!("every policy may use the highest frequency of its hardware"));
         };
         let lost = 1.0 - limit as f64 / khz as f64;
-        let cpus = freq.policies.cpus_of(policy).map_or(say!("of policy {policy}"), ToString::to_string);
-        let title = say!("The clock of CPUs {cpus} is limited to {} of {}", show_khz(limit), show_khz(khz));
+        let cpus = freq.policies.cpus_of(policy).map_or_else(|| say!("the CPUs of policy {policy}"), CpuSet::named);
+        let title = say!("The clock of {cpus} is limited to {} of {}", show_khz(limit), show_khz(khz));
         let cost = Cost::predicted_ratio(
             lost,
             say!("up to {} of the clock when one core is busy, computed from the limits; not measured", percent(lost)),

@@ -66,7 +66,7 @@ impl Rule for PackageLimit {
             };
         }
         let awake = limit.cpus_where(|l| l.allows_pc6() == Some(false));
-        let words: Vec<String> = limit.known().map(|(cpus, l)| say!("{l} on CPUs {cpus}")).collect();
+        let words: Vec<String> = limit.known().map(|(cpus, l)| say!("{l} on {cpus}", cpus = cpus.named())).collect();
         let locked = facts.msr.is_set("pkg_cst_config", "lock");
         if awake.is_empty() {
             if limit.known().any(|(_, l)| l.allows_pc6().is_none()) {

@@ -41,8 +41,8 @@ impl Rule for PerCpuResumeLimits {
         let words: Vec<String> = set
             .iter()
             .map(|(cpus, limit)| match limit {
-                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on CPUs {cpus}"),
-                limit => say!("{limit} on CPUs {cpus}"),
+                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on {cpus}", cpus = cpus.named()),
+                limit => say!("{limit} on {cpus}", cpus = cpus.named()),
             })
             .collect();
         let rest = if is_uneven { word!("; the other CPUs differ") } else { "" };
@@ -54,7 +54,7 @@ impl Rule for PerCpuResumeLimits {
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (cpus, limit) in set {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            finding = finding.on(path, say!("{} on CPUs {cpus}", limit.as_cpu_text()));
+            finding = finding.on(path, say!("{} on {cpus}", limit.as_cpu_text(), cpus = cpus.named()));
         }
         if let Some(scheduler) = evidence.facts.kernel.sched_ext.get() {
             let says = say!("{scheduler} is loaded; some such schedulers set these limits and leave them behind");
@@ -68,7 +68,8 @@ impl Rule for PerCpuResumeLimits {
         }
         let limited = limits.cpus_where(|l| *l != LatencyLimit::None);
         let (on, path) = (on_cpus(&evidence.facts, &limited), cpu_limit_path(limited.first().unwrap_or(0)));
-        finding = finding.step("qos.cpu", on, "none", path, say!("take the limit off CPUs {limited}"));
+        finding =
+            finding.step("qos.cpu", on, "none", path, say!("take the limit off {limited}", limited = limited.named()));
         finding
             .remedy(
                 word!("Nobody owns these values and they outlive their writer. If no running tool means them, set them to \

@@ -7,6 +7,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, would_poll};
 use crate::budget;
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::units::LatencyLimit;
@@ -42,8 +43,11 @@ impl Rule for PollingByAccident {
         };
         let is_accident = spinning.iter().any(|r| r.limit != LatencyLimit::Poll);
         let weight = if is_accident { Weight::Problem } else { Weight::Risk };
-        let cpus: Vec<String> = spinning.iter().map(|r| r.cpus.to_string()).collect();
-        let title = say!("CPUs {} spin instead of sleeping: limit {first}", cpus.join(","));
+        let cpus: CpuSet = spinning.iter().flat_map(|r| r.cpus.iter()).collect();
+        let title = match cpus.len() {
+            1 => say!("{} spins instead of sleeping: limit {first}", cpus.named()),
+            _ => say!("{} spin instead of sleeping: limit {first}", cpus.named()),
+        };
         let cost = Cost::unknown(word!(
             "an idle CPU that spins draws power as if busy and takes turbo headroom; how many watts is not measured"
         ));
@@ -61,11 +65,11 @@ impl Rule for PollingByAccident {
         let is_spinning = |limit: &LatencyLimit| spinning.iter().any(|r| r.limit == *limit);
         for (cpus, limit) in qos.per_cpu.known().filter(|(_, l)| is_spinning(l)) {
             let path = cpu_limit_path(cpus.first().unwrap_or(0));
-            finding = finding.on(path, say!("{} on CPUs {cpus}", limit.as_cpu_text()));
+            finding = finding.on(path, say!("{} on {cpus}", limit.as_cpu_text(), cpus = cpus.named()));
         }
         let cpus = qos.per_cpu.cpus_where(is_spinning);
         if let Some(cpu) = cpus.first().filter(|_| !would_poll(to, idle)) {
-            let (on, why) = (on_cpus(&evidence.facts, &cpus), say!("CPUs {cpus} may sleep again"));
+            let (on, why) = (on_cpus(&evidence.facts, &cpus), say!("{cpus} may sleep again", cpus = cpus.named()));
             finding = finding.step("qos.cpu", on, to.to_string(), cpu_limit_path(cpu), why);
         }
         finding
@@ -93,10 +97,10 @@ mod tests {
     #[test]
     fn spins_or_not() {
         let said = ask(&PollingByAccident, &(icx() + FILE + "n/a\n"));
-        assert!(said.starts_with("yes risk unknown: cpus 1 spin instead of sleeping: limit poll -> poll"), "{said}");
+        assert!(said.starts_with("yes risk unknown: cpu 1 spins instead of sleeping: limit poll -> poll"), "{said}");
         let skx = idle("intel_idle", &[("POLL", 0, 0), ("C1", 2, 2), ("C6", 133, 600)]);
         let said = ask(&PollingByAccident, &(skx + FILE + "1\n"));
-        assert!(said.starts_with("yes problem unknown: cpus 1 spin"), "{said}");
+        assert!(said.starts_with("yes problem unknown: cpu 1 spins"), "{said}");
         assert!(ask(&PollingByAccident, "").starts_with("cannot tell"));
     }
 

@@ -115,7 +115,12 @@ impl PowerLimit {
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(1.0 - limit.pl1_uw as f64 / tdp as f64)
         ));
-        let title = say!("The package of CPUs {cpus} is limited to {} of its {}", show_uw(limit.pl1_uw), show_uw(tdp));
+        let title = say!(
+            "The package of {cpus} is limited to {} of its {}",
+            show_uw(limit.pl1_uw),
+            show_uw(tdp),
+            cpus = cpus.named()
+        );
         let locked = if limit.is_locked { word!(", locked until reset") } else { "" };
         let finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
             .on("MSR 0x610", say!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
@@ -157,7 +162,7 @@ mod tests {
                 &format!("{online}//- msr 0x606 cpu0 a0e03\n//- msr 0x610 cpu0 {limit}\n//- msr 0x614 cpu0 7d0\n"),
             )
         };
-        assert_eq!(registers("84b0"), "yes risk unknown: the package of cpus 0 is limited to 150w of its 250w");
+        assert_eq!(registers("84b0"), "yes risk unknown: the package of cpu 0 is limited to 150w of its 250w");
         assert!(registers("87d0").starts_with("no: by its registers"));
         assert!(registers("4b0").starts_with("cannot tell"), "a limit that is not in force limits nothing");
     }

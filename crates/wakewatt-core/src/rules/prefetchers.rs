@@ -63,7 +63,7 @@ impl Rule for Prefetchers {
             .iter()
             .filter_map(|(bit, name)| {
                 let cpus = register.cpus_where(|value| value >> bit & 1 == 1);
-                (!cpus.is_empty()).then(|| say!("{name} on CPUs {cpus}"))
+                (!cpus.is_empty()).then(|| say!("{name} on {cpus}", cpus = cpus.named()))
             })
             .collect();
         if off.is_empty() {
@@ -97,9 +97,9 @@ mod tests {
         assert!(check(0x55, "0").starts_with("no: every prefetcher"));
         assert_eq!(
             check(0x55, "3"),
-            "yes note unknown: prefetchers are off: l2 streamer on cpus 0, l2 adjacent line on cpus 0"
+            "yes note unknown: prefetchers are off: l2 streamer on cpu 0, l2 adjacent line on cpu 0"
         );
-        assert!(check(0x57, "1").contains("l1 streamer on cpus 0"), "the other order on Xeon Phi");
+        assert!(check(0x57, "1").contains("l1 streamer on cpu 0"), "the other order on Xeon Phi");
         assert!(check(0x5f, "2").starts_with("no"), "no prefetcher behind that bit");
         assert!(check(0xdd, "1").starts_with("cannot tell: what the bits"));
         assert!(ask(&Prefetchers, "").starts_with("cannot tell"));

@@ -42,7 +42,11 @@ fn ranked(column: &PerCpu<u64>) -> Option<Vec<(u64, CpuSet)>> {
 }
 
 fn list(groups: &[(u64, CpuSet)], show: impl Fn(u64) -> String) -> String {
-    groups.iter().map(|(value, cpus)| say!("{} on CPUs {cpus}", show(*value))).collect::<Vec<_>>().join(", ")
+    groups
+        .iter()
+        .map(|(value, cpus)| say!("{} on {cpus}", show(*value), cpus = cpus.named()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn kinds(facts: &Snapshot) -> Option<Ranking> {
@@ -52,7 +56,7 @@ fn kinds(facts: &Snapshot) -> Option<Ranking> {
         kinds.iter().filter(|k| k.name != fast.name).map(|k| format!("{} {}", k.name, k.cpus)).collect();
     (!others.is_empty()).then(|| Ranking {
         fast: fast.cpus.clone(),
-        title: say!("Two kinds of core: CPUs {} are the performance cores (others: {})", fast.cpus, others.join(", ")),
+        title: say!("Two kinds of core: for performance {} (others: {})", fast.cpus.named(), others.join(", ")),
         path: "/sys/devices/cpu_core/cpus".into(),
         says: fast.cpus.to_string(),
         confidence: Confidence::High,
@@ -64,7 +68,7 @@ fn capacities(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = list(&groups, |v| v.to_string());
     Some(Ranking {
-        title: say!("CPUs {fast} are the fastest by the kernel's capacity: {says}"),
+        title: say!("Fastest by the kernel's capacity: {fast} ({says})", fast = fast.named()),
         fast,
         path: format!("{ROOT}/cpu*/cpu_capacity"),
         says,
@@ -78,7 +82,7 @@ fn guaranteed(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = list(&groups, show_khz);
     Some(Ranking {
-        title: say!("CPUs {fast} are guaranteed a higher base frequency (SST-BF): {says}"),
+        title: say!("A higher base frequency (SST-BF) is guaranteed to {fast}: {says}", fast = fast.named()),
         fast,
         path: format!("{ROOT}/cpufreq/policy*/base_frequency"),
         says,
@@ -100,7 +104,7 @@ fn favoured(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = if is_khz { list(&groups, show_khz) } else { list(&groups, |v| say!("level {v}")) };
     Some(Ranking {
-        title: say!("CPUs {fast} may clock highest (favoured or priority cores): {says}"),
+        title: say!("{fast} may clock highest (favoured or priority cores): {says}", fast = fast.named()),
         fast,
         path,
         says,
@@ -143,9 +147,9 @@ impl Rule for UnequalCores {
             .on(ranking.path, ranking.says)
             .remedy(
                 say!(
-                    "Place latency-critical work on CPUs {} (taskset, cpuset, the orchestrator's CPU manager), and keep \
-                        interrupts and batch work off them.",
-                    ranking.fast
+                    "Place latency-critical work on {} (taskset, cpuset, the orchestrator's CPU manager), and keep \
+                        interrupts and batch work off there.",
+                    ranking.fast.named()
                 ),
                 word!("The other CPUs get the rest of the work."),
                 word!("wakewatt measure frequency and wakewatt measure wakeup on a CPU of each group"),
@@ -173,15 +177,15 @@ mod tests {
         let base = policies("base_frequency", ["2100000", "2700000"]);
         assert!(
             ask(&UnequalCores, &base)
-                .contains("cpus 1 are guaranteed a higher base frequency (sst-bf): 2.7ghz on cpus 1")
+                .contains("a higher base frequency (sst-bf) is guaranteed to cpu 1: 2.7ghz on cpu 1")
         );
-        assert!(ask(&UnequalCores, &(base + hybrid)).contains("two kinds of core: cpus 0 are the performance cores"));
+        assert!(ask(&UnequalCores, &(base + hybrid)).contains("two kinds of core: for performance cpu 0"));
         let turbo = policies("cpuinfo_max_freq", ["5000000", "4800000"]);
-        assert!(ask(&UnequalCores, &turbo).contains("cpus 0 may clock highest"));
+        assert!(ask(&UnequalCores, &turbo).contains("cpu 0 may clock highest"));
         assert!(ask(&UnequalCores, &policies("cpuinfo_max_freq", ["5", "5"])).starts_with("no: all CPUs are alike"));
         let arm =
             format!("//- {ROOT}/online\n0-1\n//- {ROOT}/cpu0/cpu_capacity\n400\n//- {ROOT}/cpu1/cpu_capacity\n1024\n");
-        assert!(ask(&UnequalCores, &arm).contains("cpus 1 are the fastest by the kernel's capacity"));
+        assert!(ask(&UnequalCores, &arm).contains("fastest by the kernel's capacity: cpu 1"));
         assert!(ask(&UnequalCores, "").starts_with("cannot tell"));
     }
 }

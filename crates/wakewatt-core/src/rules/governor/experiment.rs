@@ -116,7 +116,7 @@ fn found(evidence: &Evidence) -> String {
     let governors = evidence.facts.freq.governors();
     let words: Vec<String> = match governors.uniform() {
         Some(one) => vec![one.clone()],
-        None => governors.known().map(|(cpus, g)| say!("{g} on CPUs {cpus}")).collect(),
+        None => governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = cpus.named())).collect(),
     };
     if words.is_empty() { word!("not read").into() } else { words.join(", ") }
 }

@@ -82,7 +82,8 @@ impl Rule for Governor {
                 word!("the governor is performance").to_string()
             });
         }
-        let words: Vec<String> = governors.known().map(|(cpus, g)| say!("{g} on CPUs {cpus}")).collect();
+        let words: Vec<String> =
+            governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = cpus.named())).collect();
         let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
         let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
         let (weight, what, cost) = match range {

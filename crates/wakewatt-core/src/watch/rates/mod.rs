@@ -344,11 +344,11 @@ fn notes(layout: &Layout, cpus: &[CpuRate], suspended_ns: u64) -> Vec<String> {
     }
     let offline: CpuSet = cpus.iter().filter(|c| !c.is_online).map(|c| c.cpu).collect();
     if !offline.is_empty() {
-        notes.push(say!("offline: CPUs {offline}"));
+        notes.push(say!("offline: {offline}", offline = offline.named()));
     }
     let reset: CpuSet = cpus.iter().filter(|c| c.wakeups_per_s.why() == Some(Why::Backwards)).map(|c| c.cpu).collect();
     if !reset.is_empty() {
-        notes.push(say!("counters ran backwards on CPUs {reset}"));
+        notes.push(say!("counters ran backwards on {reset}", reset = reset.named()));
     }
     notes
 }

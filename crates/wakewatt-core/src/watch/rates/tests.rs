@@ -99,7 +99,7 @@ fn cpus_go_and_come_back() {
     assert_eq!((left.machine.n_online, left.cpus[1].busy_ratio), (1, Reading::Missing(Why::Offline)));
     assert_eq!(left.cpus[1].wakeups_per_s, Reading::Missing(Why::Offline));
     assert_eq!(left.machine.summary.busy_ratio, Reading::Known(0.5), "the mean is over those that run");
-    assert!(left.notes.iter().any(|n| n == "offline: CPUs 1"), "{:?}", left.notes);
+    assert!(left.notes.iter().any(|n| n == "offline: CPU 1"), "{:?}", left.notes);
     let back = Rates::between(&layout(), &now, &moment(3 * S, S, 20, 999, 3));
     assert_eq!(back.cpus[1].busy_ratio, Reading::Missing(Why::Offline), "it was offline at the start");
     assert_eq!(back.cpus[0].busy_ratio, Reading::Known(0.5));
