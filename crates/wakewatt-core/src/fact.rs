@@ -5,10 +5,10 @@
 //! content as it is read, so 512 CPUs with one value cost one parse and print as one line ("290us on CPUs 0-143").
 
 use crate::cpuset::CpuSet;
-use crate::gap_reasons;
 use crate::source::{ErrorKind, ReadError, Source};
 use crate::units::Cpu;
 use crate::visible;
+use crate::{gap_reasons, kept_words};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::collections::HashMap;
 use wakewatt_words::word;
@@ -85,7 +85,8 @@ impl Gap {
 
 impl std::fmt::Display for Gap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reason = gap_reasons::told(&self.reason).map_or_else(|| visible::line(&self.reason), Into::into);
+        let reason = gap_reasons::told(&self.reason)
+            .map_or_else(|| visible::line(&kept_words::shown(&self.reason)).into_owned(), Into::into);
         if self.path.is_empty() { f.write_str(&reason) } else { write!(f, "{}: {reason}", visible::line(&self.path)) }
     }
 }

@@ -16,6 +16,7 @@ pub mod cpuset;
 pub mod glossary;
 pub mod source;
 mod gap_reasons;
+pub mod kept_words;
 pub mod fact;
 pub mod folder;
 pub mod sheet;

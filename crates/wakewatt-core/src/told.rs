@@ -3,11 +3,12 @@
 //! `wakewatt_words::told` looks words up while running; `cargo xtask words` asks here which there are.
 
 use crate::compare::{gate, predict, residency};
-use crate::facts::holders;
+use crate::facts::msr::registers;
+use crate::facts::{holders, kernel};
 use crate::samples::cores::Nearness;
 use crate::samples::wakes::WakeClass;
 use crate::samples::{not_done, payers, repeated, replayed, titles};
-use crate::{glossary, rules, stats};
+use crate::{glossary, kept_words, rules, stats};
 
 /// Where they stand, and the words.
 pub fn all() -> Vec<(&'static str, &'static str)> {
@@ -20,6 +21,12 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
         "crates/wakewatt-core/src/facts/holders.rs",
         &mut holders::DAEMONS.iter().flat_map(|daemon| daemon.overlaps.iter().copied()),
     );
+    add("crates/wakewatt-core/src/kept_words.rs", &mut kept_words::words());
+    add(
+        "crates/wakewatt-core/src/facts/msr/registers.rs",
+        &mut registers::REGISTERS.iter().flat_map(|r| std::iter::once(r.help).chain(r.fields.iter().map(|f| f.label))),
+    );
+    add("crates/wakewatt-core/src/facts/kernel.rs", &mut kernel::PREEMPT.iter().copied());
     add("crates/wakewatt-core/src/samples/titles.rs", &mut titles::words());
     add("crates/wakewatt-core/src/samples/repeated.rs", &mut repeated::words());
     add("crates/wakewatt-core/src/samples/not_done.rs", &mut not_done::words());

@@ -131,7 +131,7 @@ impl Domain for Irqs {
             if let Some(row) = sheet.rows.last_mut() {
                 (row.is_counter, row.cpus) = (true, Some(device.cpus.clone()));
             }
-            let label = format!("{} wakes how many CPUs", device.device);
+            let label = say!("{} wakes how many CPUs", device.device);
             sheet.say(format!("{id}.cpus"), label, Cell::Count(device.cpus.len() as u64));
         }
         for line in lines.iter().filter(|l| l.number.is_none() && l.n_total > 0) {

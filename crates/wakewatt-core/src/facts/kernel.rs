@@ -13,7 +13,7 @@ use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 use std::fmt;
-use wakewatt_words::word;
+use wakewatt_words::{told, word};
 
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
@@ -159,7 +159,9 @@ impl Domain for Kernel {
         if let Some(vendor) = self.vendor() {
             sheet.say("kernel.vendor", word!("vendor kernel with backports"), Cell::text(vendor.name));
         }
-        sheet.fact("kernel.preemption", word!("preemption"), &self.preemption, |v| Cell::text(v));
+        sheet.fact("kernel.preemption", word!("preemption"), &self.preemption, |v| {
+            Cell::text(if PREEMPT.contains(&v.as_str()) { told(v) } else { v })
+        });
         sheet.fact("kernel.clocksource", word!("clocksource"), &self.clocksource, |v| Cell::text(v));
         sheet.fact(
             "kernel.clocksources_available",
@@ -199,16 +201,19 @@ fn parse_preempt(text: &str) -> Result<String, String> {
         .ok_or_else(|| "expected one (choice)".to_string())
 }
 
+/// What a build's words come to, where the kernel itself has no word for it.
+pub(crate) const PREEMPT: [&str; 2] = ["chosen at boot", "none or voluntary"];
+
 fn preempt_of(build: &str) -> &'static str {
     let has = |word: &str| build.split_whitespace().any(|w| w == word);
     if has("PREEMPT_RT") {
         "realtime"
     } else if has("PREEMPT_DYNAMIC") {
-        "chosen at boot"
+        PREEMPT[0]
     } else if has("PREEMPT") {
         "full"
     } else {
-        "none or voluntary"
+        PREEMPT[1]
     }
 }
 

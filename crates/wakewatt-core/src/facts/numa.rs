@@ -13,7 +13,7 @@ use crate::fact::{Fact, Gap, fact, parse};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
-use wakewatt_words::word;
+use wakewatt_words::{say, word};
 
 /// The folder of everything per node.
 pub const ROOT: &str = "/sys/devices/system/node";
@@ -154,7 +154,7 @@ impl Domain for Numa {
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("memory.nodes", word!("nodes"), &self.online, |v| Cell::Count(v.len() as u64));
         if let Some(cost) = self.random_placement_cost() {
-            let text = format!("{}x the local distance", crate::units::three_digits(cost));
+            let text = say!("{}x the local distance", crate::units::three_digits(cost));
             sheet.say("memory.random_placement_cost", word!("random placement (predicted)"), Cell::Text(text));
         }
         for node in &self.nodes {

@@ -103,7 +103,7 @@ impl PcieLink {
             Some(on) => sheet.say(format!("{id}.aspm"), say!("{label} ASPM"), Cell::Text(on.join(" "))),
             None => sheet.fact(format!("{id}.aspm"), say!("{label} ASPM"), &self.is_l1_on, |v| Cell::Flag(*v)),
         }
-        let name = format!("{label} runtime suspend");
+        let name = say!("{label} runtime suspend");
         sheet.fact(format!("{id}.runtime_suspend"), name, &self.is_runtime_suspend_on, |v| Cell::Flag(*v));
     }
 }

@@ -188,7 +188,7 @@ impl Domain for Power {
         }
         for pmu in &self.pmus {
             let id = format!("power.pmu.{}", pmu.name);
-            let label = format!("perf {} (present, not proven)", pmu.name);
+            let label = say!("perf {} (present, not proven)", pmu.name);
             sheet.fact(id, label, &pmu.events, |events| Cell::text(events.join(" ")));
         }
     }

@@ -94,7 +94,7 @@ impl Domain for Storage {
 
     fn show(&self, sheet: &mut Sheet) {
         sheet.fact("storage.aspm_policy", word!("PCI link power policy (ASPM)"), &self.aspm_policy, |v| Cell::text(v));
-        let label = "NVMe default latency limit (APST)";
+        let label = word!("NVMe default latency limit (APST)");
         sheet.fact("storage.nvme_max_latency", label, &self.nvme_default_max_latency_ns, |v| Cell::Ns(*v));
         for device in &self.links {
             device.link.show(sheet, &format!("storage.{}", device.address), &device.address);

@@ -12,6 +12,8 @@ use crate::source::{ErrorKind, ReadError, Source};
 use serde::Serialize;
 use wakewatt_words::word;
 
+/// What a file says that is empty.
+const IS_THERE: &str = "is there";
 const CPUINFO: &str = "/proc/cpuinfo";
 /// What the firmware of an arm64 machine without ACPI tells.
 const DEVICE_TREE: &str = "/sys/firmware/devicetree/base";
@@ -96,7 +98,8 @@ impl Domain for Virt {
             ("container", word!("container"), &self.containers),
         ] {
             if let Some(best) = clues.first() {
-                let text = format!("{} ({}: {})", best.name, best.path, best.says);
+                let says = if best.says == IS_THERE { word!("is there") } else { &best.says };
+                let text = format!("{} ({}: {says})", best.name, best.path);
                 sheet.say(format!("virt.{id}"), label, Cell::Text(text));
             }
         }
@@ -220,7 +223,7 @@ fn containers(src: &dyn Source) -> Vec<Clue> {
     }
     for (path, name) in [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")] {
         if src.read(path).is_ok() {
-            add(name, path, "is there");
+            add(name, path, IS_THERE);
         }
     }
     for path in ["/proc/1/cgroup", "/proc/self/cgroup"] {

@@ -4,6 +4,7 @@
 //! any other. Not here: why a block does not count (`rejection`).
 
 use super::worded::{between, in_english, worded};
+use crate::kept_words;
 use std::fmt;
 use wakewatt_words::say;
 
@@ -49,7 +50,7 @@ impl fmt::Display for Disturbance {
                 let by = format!("{sign}{}.{}", by / 10, by % 10);
                 f.write_str(&say!("the wall clock was set by {by} s; nothing here is measured with it"))
             }
-            Disturbance::Said(what) => f.write_str(what),
+            Disturbance::Said(what) => f.write_str(&kept_words::shown(what)),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! peer or engine concerned.
 
 use super::worded::worded;
+use crate::kept_words;
 use std::fmt;
 use wakewatt_words::{say, told, word};
 
@@ -125,7 +126,7 @@ impl fmt::Display for NotDone {
         let why = &self.why;
         match &self.step {
             Step::Unnamed => write!(f, "{why}"),
-            Step::Named(name) => write!(f, "{name}: {why}"),
+            Step::Named(name) => write!(f, "{}: {why}", kept_words::shown(name)),
             step => {
                 let words = STEPS.iter().find(|(one, _)| one == step).map_or("", |(_, words)| words);
                 write!(f, "{}: {why}", told(words))
@@ -155,7 +156,7 @@ impl fmt::Display for Why {
             Why::Interrupted => f.write_str(word!("interrupted")),
             Why::ReadOnly(what) => f.write_str(&say!("--read-only {what}", what = told(what))),
             Why::Quick(instead) => f.write_str(&say!("not with --quick; {instead}", instead = told(instead))),
-            Why::Said(text) => f.write_str(told(text)),
+            Why::Said(text) => f.write_str(&kept_words::shown(told(text))),
         }
     }
 }

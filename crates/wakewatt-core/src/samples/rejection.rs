@@ -4,6 +4,7 @@
 //! interrupted run its end), and a summary groups them by it.
 
 use super::worded::{between, worded};
+use crate::kept_words;
 use std::fmt;
 use wakewatt_words::{say, word};
 
@@ -84,7 +85,7 @@ impl fmt::Display for Rejection {
                 );
                 f.write_str(&words)
             }
-            Rejection::Said(text) => f.write_str(text),
+            Rejection::Said(text) => f.write_str(&kept_words::shown(text)),
         }
     }
 }

@@ -75,6 +75,9 @@ fn part(english: &str) -> String {
     if let Some((what, peer)) = english.split_once(" round trip to ") {
         return say!("{what} round trip to {peer}");
     }
+    if let Some(depth) = english.strip_prefix("depth ") {
+        return say!("depth {depth}");
+    }
     if let Some(gap) = english.strip_prefix("every ") {
         return say!("every {gap}");
     }

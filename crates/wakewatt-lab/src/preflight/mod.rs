@@ -17,6 +17,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO};
 use wakewatt_core::units::show_ns;
+use wakewatt_words::{say, word};
 
 /// What is read: all of a large machine's facts would take longer than the two seconds.
 const TOPICS: [&str; 7] = ["idle", "qos", "freq", "topology", "thermal", "virt", "load"];
@@ -101,15 +102,15 @@ pub fn preflight(lab: Lab<'_>, allowed: &CpuSet) -> Preflight {
     let (before, from_ns) = (read(), lab.clock.now_ns());
     let measured = match pick::sleeper(allowed) {
         Some(cpu) => aa::measure(cpu, pick::seed_of_now(), lab.stop),
-        None => Err("no CPU may be used".into()),
+        None => Err(word!("no CPU may be used").into()),
     };
     let (after, to_ns) = (read(), lab.clock.now_ns());
     let noise = after.since(&before, to_ns.saturating_sub(from_ns));
     let taken = (before.is_known() && after.is_known()).then(|| noise.taken());
     let (self_difference, why) = match measured {
         Ok(Some(found)) => (Some(found), None),
-        Ok(None) if lab.is_stopped() => (None, Some("interrupted".to_string())),
-        Ok(None) => (None, Some("this CPU was taken away for most of the time".to_string())),
+        Ok(None) if lab.is_stopped() => (None, Some(word!("interrupted").to_string())),
+        Ok(None) => (None, Some(word!("this CPU was taken away for most of the time").to_string())),
         Err(why) => (None, Some(why)),
     };
     let mut looked = of_facts(&facts);
@@ -153,11 +154,11 @@ fn governor(facts: &Snapshot) -> Looked {
     names.sort_unstable();
     names.dedup();
     match names[..] {
-        [] => unknown(Matter::Governor, "no cpufreq here: whoever owns the hardware sets the clock"),
-        ["performance"] => good(Matter::Governor, "performance: the clock does not wait for load"),
+        [] => unknown(Matter::Governor, word!("no cpufreq here: whoever owns the hardware sets the clock")),
+        ["performance"] => good(Matter::Governor, word!("performance: the clock does not wait for load")),
         _ => noisy(
             Matter::Governor,
-            format!("{}: the clock follows load, so short runs measure its ramp", names.join(", ")),
+            say!("{}: the clock follows load, so short runs measure its ramp", names.join(", ")),
             Some("sudo wakewatt tune apply --set freq.governor=performance"),
         ),
     }
@@ -165,11 +166,11 @@ fn governor(facts: &Snapshot) -> Looked {
 
 fn turbo(facts: &Snapshot) -> Looked {
     match facts.freq.is_turbo_allowed() {
-        None => unknown(Matter::Turbo, "no switch says whether the clock may exceed its base"),
-        Some(false) => good(Matter::Turbo, "off: the clock does not depend on heat and on who else works"),
+        None => unknown(Matter::Turbo, word!("no switch says whether the clock may exceed its base")),
+        Some(false) => good(Matter::Turbo, word!("off: the clock does not depend on heat and on who else works")),
         Some(true) => noisy(
             Matter::Turbo,
-            "on: the clock depends on heat and on how many cores work; off, numbers are lower and steadier",
+            word!("on: the clock depends on heat and on how many cores work; off, numbers are lower and steadier"),
             Some("sudo wakewatt tune apply --set freq.boost=off"),
         ),
     }
@@ -179,19 +180,21 @@ fn idle(facts: &Snapshot) -> Looked {
     if facts.virt.is_guest() == Some(true) {
         return unknown(
             Matter::Idle,
-            "a guest: the hypervisor decides how deep idle CPUs sleep, and nothing here shows it",
+            word!("a guest: the hypervisor decides how deep idle CPUs sleep, and nothing here shows it"),
         );
     }
     let all = wakewatt_core::budget::reachable(&facts.idle, &facts.qos);
     let deepest = all.into_iter().filter_map(|r| r.deepest).map(|claim| (claim.exit_latency_ns, claim.name)).max();
     match deepest {
-        None => unknown(Matter::Idle, "no idle states to be seen: the hypervisor decides how deep idle CPUs sleep"),
+        None => {
+            unknown(Matter::Idle, word!("no idle states to be seen: the hypervisor decides how deep idle CPUs sleep"))
+        }
         Some((ns, name)) if ns <= DEEP_NS => {
-            good(Matter::Idle, format!("{name} is the deepest state allowed and claims {} to leave", show_ns(ns)))
+            good(Matter::Idle, say!("{name} is the deepest state allowed and claims {} to leave", show_ns(ns)))
         }
         Some((ns, name)) => noisy(
             Matter::Idle,
-            format!("{name} claims {} to leave, so whatever waits in between pays that now and then", show_ns(ns)),
+            say!("{name} claims {} to leave, so whatever waits in between pays that now and then", show_ns(ns)),
             Some("sudo wakewatt tune apply --max-latency 20us"),
         ),
     }
@@ -199,53 +202,55 @@ fn idle(facts: &Snapshot) -> Looked {
 
 fn smt(facts: &Snapshot) -> Looked {
     match facts.topology.is_smt_active.get() {
-        None => unknown(Matter::Smt, "nothing says whether CPUs share cores"),
-        Some(false) => good(Matter::Smt, "no CPU shares its core with another one of this system"),
+        None => unknown(Matter::Smt, word!("nothing says whether CPUs share cores")),
+        Some(false) => good(Matter::Smt, word!("no CPU shares its core with another one of this system")),
         Some(true) => noisy(
             Matter::Smt,
-            "on: whoever works on the other half of a core takes from this one",
-            Some("leave the sibling of every measured CPU idle (wakewatt inspect topology lists them)"),
+            word!("on: whoever works on the other half of a core takes from this one"),
+            Some(word!("leave the sibling of every measured CPU idle (wakewatt inspect topology lists them)")),
         ),
     }
 }
 
 fn guest(facts: &Snapshot) -> Looked {
     match facts.virt.is_guest() {
-        None => unknown(Matter::Guest, "nothing says whether this is a guest"),
-        Some(false) => good(Matter::Guest, "the metal itself, as far as can be told"),
+        None => unknown(Matter::Guest, word!("nothing says whether this is a guest")),
+        Some(false) => good(Matter::Guest, word!("the metal itself, as far as can be told")),
         Some(true) => {
-            let name = facts.virt.hypervisors.first().map_or(String::new(), |clue| format!(" of {}", clue.name));
+            let name = facts.virt.hypervisors.first().map_or(String::new(), |clue| say!(" of {}", clue.name));
             noisy(
                 Matter::Guest,
-                format!(
-                    "a guest{name}: neighbours share caches, memory and clock, and are seen only by what they cost"
-                ),
-                Some("run both sides of a comparison in one job, taking turns, and several times"),
+                say!("a guest{name}: neighbours share caches, memory and clock, and are seen only by what they cost"),
+                Some(word!("run both sides of a comparison in one job, taking turns, and several times")),
             )
         }
     }
 }
 
 fn share(matter: Matter, ratio: Option<f64>, limit: f64) -> Looked {
-    let why = if matter == Matter::Steal { "this guest was told of none since boot" } else { "not counted here" };
+    let why = if matter == Matter::Steal {
+        word!("this guest was told of none since boot")
+    } else {
+        word!("not counted here")
+    };
     let Some(ratio) = ratio else { return unknown(matter, why) };
-    let percent = format!("{:.1} % of the CPUs' time meanwhile", ratio.max(0.0) * 100.0);
+    let percent = say!("{:.1} % of the CPUs' time meanwhile", ratio.max(0.0) * 100.0);
     match (ratio <= limit, matter) {
         (true, _) => good(matter, percent),
-        (false, Matter::Steal) => noisy(matter, format!("{percent}: the host is shared and full"), None),
+        (false, Matter::Steal) => noisy(matter, say!("{percent}: the host is shared and full"), None),
         (false, _) => {
-            noisy(matter, percent, Some("see who it is with wakewatt trace, or wait: doctor --wait-quiet 5min"))
+            noisy(matter, percent, Some(word!("see who it is with wakewatt trace, or wait: doctor --wait-quiet 5min")))
         }
     }
 }
 
 fn heat(facts: &Snapshot, n_throttles: u64) -> Looked {
     match (n_throttles, facts.thermal.was_throttled()) {
-        (0, None) => unknown(Matter::Heat, "no counter of throttling here"),
-        (0, Some(false)) => good(Matter::Heat, "not throttled since boot"),
-        (0, Some(true)) => good(Matter::Heat, "not throttled meanwhile, but since boot"),
+        (0, None) => unknown(Matter::Heat, word!("no counter of throttling here")),
+        (0, Some(false)) => good(Matter::Heat, word!("not throttled since boot")),
+        (0, Some(true)) => good(Matter::Heat, word!("not throttled meanwhile, but since boot")),
         (n, _) => {
-            noisy(Matter::Heat, format!("throttled {n} times meanwhile"), Some("let it cool, or look at the fans"))
+            noisy(Matter::Heat, say!("throttled {n} times meanwhile"), Some(word!("let it cool, or look at the fans")))
         }
     }
 }

@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cost::Rates;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::visible;
 use wakewatt_host::place::{FilePlace, PlaceError};
+use wakewatt_words::{spoken, word};
 
 /// Set where standard output is for a file (`--save -`, `--record -`).
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
@@ -54,7 +56,8 @@ pub fn pass_on_error(bytes: &[u8]) {
 
 /// Prints an error for people; it has no colours.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "wakewatt: {}", visible::text(text));
+    let text = spoken(|| kept_words::shown(text));
+    let _ = writeln!(std::io::stderr().lock(), "wakewatt: {}", visible::text(&text));
 }
 
 /// Prints a remark for people; not a result.
@@ -97,10 +100,18 @@ pub fn settled(shown: Result<()>, own: Code) -> Code {
 
 /// What the measured watts cost, behind a result for people. Nothing where nothing was asked for.
 pub fn costs(rates: &Rates, evidence: &Evidence) -> Result<()> {
+    match spoken(|| costs_in_words(rates, evidence)) {
+        text if text.is_empty() => Ok(()),
+        text => print(&text),
+    }
+}
+
+fn costs_in_words(rates: &Rates, evidence: &Evidence) -> String {
     match &rates.sentences(evidence)[..] {
-        [] => Ok(()),
+        [] => String::new(),
         lines => {
-            print(&format!("\nWhat it costs\n{}", lines.iter().map(|line| format!("  - {line}\n")).collect::<String>()))
+            let lines: String = lines.iter().map(|line| format!("  - {line}\n")).collect();
+            format!("\n{}\n{lines}", word!("What it costs"))
         }
     }
 }

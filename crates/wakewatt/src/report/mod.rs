@@ -155,8 +155,8 @@ impl Report {
         wakewatt_words::spoken(|| render(&self.translated()))
     }
 
-    /// The same in the language in force: rules are asked once more, since an answer is made of words. What findings rest on is
-    /// data and stays, with the places that an import has cited.
+    /// The same in the language in force: rules are asked once more, since an answer is made of words. What findings rest on
+    /// keeps the places that an import has cited: those that rules do not say themselves.
     fn translated(&self) -> Report {
         let mut report = self.clone();
         named::translate(&mut report.evidence);
@@ -165,14 +165,22 @@ impl Report {
             report.title = title(facts);
         }
         report.host_sheets = facts.sheets();
+        let own = within(Language::English, || judge(&self.evidence));
         let mut again = judge(&report.evidence);
         for ruling in &mut report.rulings {
             let Some(at) = again.iter().position(|r| r.rule == ruling.rule) else { continue };
             let old = std::mem::replace(ruling, again.swap_remove(at));
             if let (Answer::Yes(new), Answer::Yes(old)) = (&mut ruling.answer, old.answer) {
-                let said = std::mem::replace(&mut new.evidence, old.evidence);
-                if said.len() == new.evidence.len() {
-                    new.evidence.iter_mut().zip(said).for_each(|(based, again)| based.says = again.says);
+                let own = own.iter().find(|own| own.rule == ruling.rule).map(|own| &own.answer);
+                let own = if let Some(Answer::Yes(own)) = own { &own.evidence[..] } else { &[] };
+                if old.evidence.len() != new.evidence.len() || own.len() != new.evidence.len() {
+                    new.evidence = old.evidence;
+                    continue;
+                }
+                for ((new, old), own) in new.evidence.iter_mut().zip(old.evidence).zip(own) {
+                    if old.path != own.path {
+                        new.path = old.path;
+                    }
                 }
             }
         }

@@ -5,6 +5,7 @@
 
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_core::samples::titles;
 use wakewatt_words::{say, told};
 
 /// Whole names, what is measured, and what of it.
@@ -58,6 +59,7 @@ pub(super) fn translate(evidence: &mut Evidence) {
     let samples = &mut evidence.samples;
     let runs = samples.experiment.iter_mut().chain(&mut samples.disk_experiment).chain(&mut samples.experiments);
     runs.for_each(of_run);
+    samples.load.iter_mut().for_each(|load| load.title = name(&load.title));
 }
 
 fn of_run(run: &mut ExperimentRun) {
@@ -89,6 +91,13 @@ fn name(english: &str) -> String {
         let (of_it, what) = (known(of_it), name(what));
         return say!("{what}, {of_it}");
     }
+    if let Some(n) = english.strip_prefix("online shop ").and_then(|rest| rest.strip_suffix(" clients")) {
+        return say!("online shop {n} clients");
+    }
+    // What has more parts than it and its statistic: the engine and the depth of reads.
+    if english.split(", ").next().is_some_and(|what| known(what) != what) {
+        return titles::shown(english);
+    }
     match english.split_once(" at ").map(|(load, level)| (known(load), load, level)) {
         Some((load, english_load, level)) if load != english_load => say!("{load} at {level}"),
         _ => english.to_string(),
@@ -109,6 +118,7 @@ mod tests {
         let chinese = |english: &str| wakewatt_words::within(wakewatt_words::Language::Chinese, || name(english));
         assert_eq!(chinese("graduated load at 10 %, median"), "分级负载（10 %）的中位数");
         assert_eq!((chinese("C1 only"), chinese("as found")), ("只用 C1".into(), "原状".into()));
+        assert_eq!(chinese("random read, psync, depth 1, median"), "随机读，psync，深度 1的中位数");
         assert_eq!(chinese("my own arm, tuned"), "my own arm, tuned");
         assert_eq!((chinese("off"), chinese("low, off")), ("off".into(), "low, off".into()));
     }

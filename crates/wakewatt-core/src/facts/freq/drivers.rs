@@ -192,16 +192,15 @@ impl Cppc {
 
     /// Its rows.
     pub fn show(&self, sheet: &mut Sheet) {
-        for (id, column) in [
-            ("highest", &self.highest_perf),
-            ("nominal", &self.nominal_perf),
-            ("guaranteed", &self.guaranteed_perf),
-            ("lowest_nonlinear", &self.lowest_nonlinear_perf),
-            ("lowest", &self.lowest_perf),
-            ("reference", &self.reference_perf),
+        for (id, label, column) in [
+            ("highest", word!("CPPC highest level"), &self.highest_perf),
+            ("nominal", word!("CPPC nominal level"), &self.nominal_perf),
+            ("guaranteed", word!("CPPC guaranteed level"), &self.guaranteed_perf),
+            ("lowest_nonlinear", word!("CPPC lowest nonlinear level"), &self.lowest_nonlinear_perf),
+            ("lowest", word!("CPPC lowest level"), &self.lowest_perf),
+            ("reference", word!("CPPC reference level"), &self.reference_perf),
         ] {
-            let label = format!("CPPC {} level", id.replace('_', " "));
-            sheet.per_cpu(&format!("freq.cppc.{id}"), &label, column, |v| Cell::Count(*v));
+            sheet.per_cpu(&format!("freq.cppc.{id}"), label, column, |v| Cell::Count(*v));
         }
         // Firmware that does not fill in the optional frequency leaves 0.
         let khz = |v: &u64| if *v == 0 { Cell::text("not told") } else { Cell::Khz(*v) };

@@ -18,7 +18,7 @@ use package_limit::PackageLimit;
 use registers::{Form, REGISTERS, Register, Vendor, register};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use wakewatt_words::word;
+use wakewatt_words::{told, word};
 
 /// The registers that were read.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -223,17 +223,17 @@ impl Domain for Msr {
 
 fn show_register(sheet: &mut Sheet, register: &Register, value: &PerCpu<u64>) {
     if !register.is_counter {
-        let label = format!("0x{:x} {}", register.address, register.help);
+        let label = format!("0x{:x} {}", register.address, told(register.help));
         sheet.per_cpu(&format!("msr.{}", register.id), &label, value, |v| Cell::Hex(*v));
     }
     for field in register.fields {
         let id = format!("msr.{}.{}", register.id, field.id);
-        let values = regroup(value, |v| field.of(*v));
+        let (values, label) = (regroup(value, |v| field.of(*v)), told(field.label));
         match field.form {
-            Form::Flag => sheet.per_cpu(&id, field.label, &values, |v| Cell::Flag(*v != 0)),
-            Form::Count => sheet.per_cpu(&id, field.label, &values, |v| Cell::Count(*v)),
-            Form::Ratio100Mhz => sheet.per_cpu(&id, field.label, &values, |v| Cell::Khz(v * 100_000)),
-            Form::Live => sheet.span(&id, field.label, &values, |v| Cell::Count(*v)),
+            Form::Flag => sheet.per_cpu(&id, label, &values, |v| Cell::Flag(*v != 0)),
+            Form::Count => sheet.per_cpu(&id, label, &values, |v| Cell::Count(*v)),
+            Form::Ratio100Mhz => sheet.per_cpu(&id, label, &values, |v| Cell::Khz(v * 100_000)),
+            Form::Live => sheet.span(&id, label, &values, |v| Cell::Count(*v)),
         }
     }
 }

@@ -20,6 +20,7 @@ use wakewatt_core::compare::runs::compare_runs;
 use wakewatt_core::compare::{Comparison, Difference, compare};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::kept_words;
 use wakewatt_words::{Language, say, within, word};
 
 /// Runs it: documents in English, what people read in their language.
@@ -124,7 +125,7 @@ const MAX_SHOWN: usize = 25;
 fn text(comparison: &Comparison, is_all: bool, style: Style) -> String {
     let mut out = String::new();
     for (at, host) in comparison.hosts.iter().enumerate() {
-        let _ = writeln!(out, "{} {host}", style.bold(&letter(at)));
+        let _ = writeln!(out, "{} {}", style.bold(&letter(at)), kept_words::shown(host));
     }
     if let Some(gate) = &comparison.gate {
         runs::gate(&mut out, gate, is_all, style);

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use wakewatt_core::compare::gate::{Check, Gate};
 use wakewatt_core::compare::runs::RunComparison;
 use wakewatt_core::samples::experiment::Verdict;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 /// Sentences of differences that are none, shown without `--all`.
 const MAX_QUIET: usize = 6;
@@ -75,7 +75,7 @@ fn residency(runs: &RunComparison) -> Vec<String> {
     let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for residency in &runs.residency {
-        rows.push(vec![residency.when.clone()]);
+        rows.push(vec![told(&residency.when).to_string()]);
         let states = residency.states.iter().take(MAX_STATES);
         rows.extend(states.map(|s| vec![format!("  {}", s.name), percent(s.a_ratio), percent(s.b_ratio)]));
     }

@@ -33,10 +33,14 @@ pub(super) fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let allowed = allowed_cpus()
         .map_err(|e| Failure::error(Code::CouldNotMeasure, format!("cannot tell which CPUs may be used: {e}")))?;
     let bar = Progress::start("preflight");
-    let found = preflight(interrupt.lab(&*src, &bar), &allowed);
+    let look = || {
+        let found = preflight(interrupt.lab(&*src, &bar), &allowed);
+        Document { unfit_because: args.require.iter().filter_map(|r| unfit(*r, &found)).collect(), found }
+    };
+    // What was found is told where it is found, and a document is English.
+    let document = if args.json { look() } else { spoken(look) };
     drop(bar);
-    let is_measured = found.self_difference.is_some();
-    let document = Document { unfit_because: args.require.iter().filter_map(|r| unfit(*r, &found)).collect(), found };
+    let is_measured = document.found.self_difference.is_some();
     let code = match (interrupt.is_set(), document.unfit_because.is_empty()) {
         (true, _) => Code::Interrupted,
         (_, false) => Code::Findings,
@@ -54,13 +58,13 @@ pub(super) fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
 fn unfit(required: Required, found: &Preflight) -> Option<String> {
     let over = |what: &str, ratio: Option<f64>, limit: f64| match ratio {
         Some(ratio) if ratio <= limit => None,
-        Some(ratio) => Some(format!("{what} {}, {} is allowed", percent(ratio), percent(limit))),
-        None => Some(format!("{what} an amount that is not known here")),
+        Some(ratio) => Some(say!("{what} {}, {} is allowed", percent(ratio), percent(limit))),
+        None => Some(say!("{what} an amount that is not known here")),
     };
     match required {
         Required::SelfDifference(limit) => {
             let at_most = found.self_difference.as_ref().map(|d| d.at_most_ratio);
-            over("the machine may differ from itself by", at_most, limit)
+            over(word!("the machine may differ from itself by"), at_most, limit)
         }
         Required::Quiet => {
             let is_noisy = |l: &&Looked| match l.matter {
@@ -70,7 +74,7 @@ fn unfit(required: Required, found: &Preflight) -> Option<String> {
                 _ => false,
             };
             let noisy: Vec<String> =
-                found.looked.iter().filter(is_noisy).map(|l| format!("{}: {}", name(l.matter), l.says)).collect();
+                found.looked.iter().filter(is_noisy).map(|l| format!("{}: {}", shown_name(l.matter), l.says)).collect();
             (!noisy.is_empty()).then(|| noisy.join("; "))
         }
     }
@@ -107,11 +111,11 @@ fn text(document: &Document, style: Style, width: usize) -> String {
     out.push('\n');
     for looked in &found.looked {
         let word = match looked.fitness {
-            Fitness::Good => word!("good   "),
-            Fitness::Noisy => word!("noisy  "),
+            Fitness::Good => word!("good"),
+            Fitness::Noisy => word!("noisy"),
             Fitness::Unknown => word!("unknown"),
         };
-        let head = padded(&format!("  {word} {}", shown_name(looked.matter)), 20);
+        let head = padded(&format!("  {} {}", padded(word, 7), shown_name(looked.matter)), 20);
         let _ = writeln!(out, "{}", wrap(&head, &" ".repeat(20), &looked.says, width));
         if let Some(remedy) = &looked.remedy {
             let _ = writeln!(out, "{}", wrap(&format!("{:20}-> ", ""), &" ".repeat(23), remedy, width));
@@ -136,19 +140,6 @@ fn shown_name(matter: Matter) -> &'static str {
     }
 }
 
-fn name(matter: Matter) -> &'static str {
-    match matter {
-        Matter::Governor => "governor",
-        Matter::Turbo => "turbo",
-        Matter::Idle => "idle",
-        Matter::Smt => "SMT",
-        Matter::Guest => "guest",
-        Matter::Steal => "steal",
-        Matter::Others => "others",
-        Matter::Heat => "heat",
-    }
-}
-
 fn percent(ratio: f64) -> String {
     format!("{} %", three_digits(ratio * 100.0))
 }
@@ -160,6 +151,8 @@ fn signed(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::width::places;
+    use wakewatt_words::{Language, within};
 
     #[test]
     fn what_is_required_and_not_known_is_unfit() {
@@ -175,5 +168,29 @@ mod tests {
         assert!(unfit(Required::SelfDifference(0.5), &found).unwrap().contains("not known"));
         assert_eq!(unfit(Required::Quiet, &found).unwrap(), "others: 9 %");
         assert_eq!(unfit(Required::Quiet, &Preflight { looked: vec![], ..found }), None);
+    }
+
+    #[test]
+    fn in_chinese_nothing_is_english_and_the_columns_are_straight() {
+        let matters = [Matter::Governor, Matter::Smt, Matter::Heat];
+        let fitness = [Fitness::Good, Fitness::Noisy, Fitness::Unknown];
+        let looked = |(matter, fitness)| Looked { matter, fitness, says: "|".into(), remedy: None };
+        let found = Preflight {
+            self_difference: None,
+            not_measured_because: None,
+            steal_ratio: None,
+            foreign_ratio: None,
+            n_throttles: 0,
+            looked: matters.into_iter().zip(fitness).map(looked).collect(),
+            took_ns: 1,
+        };
+        let document = Document { unfit_because: vec![], found };
+        for language in [Language::English, Language::Chinese] {
+            let text = within(language, || text(&document, Style { is_on: false }, 80));
+            let at: Vec<usize> = text.lines().filter_map(|l| Some(places(l.split_once('|')?.0))).collect();
+            assert_eq!(at, [20, 20, 20], "{text}");
+        }
+        let said = within(Language::Chinese, || unfit(Required::SelfDifference(0.5), &document.found).unwrap());
+        assert!(!said.contains("known"), "{said}");
     }
 }

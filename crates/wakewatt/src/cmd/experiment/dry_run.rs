@@ -5,6 +5,8 @@ use crate::output;
 use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::fmt::Write as _;
+use wakewatt_core::kept_words;
+use wakewatt_core::samples::titles;
 use wakewatt_core::source::Source;
 use wakewatt_lab::conduct::{DryRun, forecast};
 use wakewatt_lab::plan::Plan;
@@ -36,20 +38,26 @@ fn text(dry: &DryRun, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
-    say("", "", &format!("{}: {}", dry.name, dry.question));
+    say("", "", &format!("{}: {}", dry.name, kept_words::shown(&dry.question)));
     for (at, arm) in dry.arms.iter().enumerate() {
         let role = if at == 0 { word!(", the baseline") } else { "" };
-        say("\n", "", &format!("{} ({}{role})", arm.id, arm.title));
-        arm.settings.iter().for_each(|line| say("    ", "      ", line));
+        say("\n", "", &format!("{} ({}{role})", arm.id, titles::shown(&arm.title)));
+        arm.settings.iter().for_each(|line| say("    ", "      ", &kept_words::shown(line)));
         let notes = dry.notes.iter().filter(|(id, _)| *id == arm.id);
-        notes.for_each(|(_, note)| say(word!("    note: "), "      ", note));
+        notes.for_each(|(_, note)| say(word!("    note: "), "      ", &kept_words::shown(note)));
     }
     if !dry.skipped.is_empty() {
         say(&format!("\n{}", word!("Left out")), "", "");
-        dry.skipped.iter().for_each(|s| say("  - ", "    ", &format!("{}: {}", s.what, s.why)));
+        dry.skipped.iter().for_each(|s| {
+            say("  - ", "    ", &format!("{}: {}", kept_words::shown(&s.what), kept_words::shown(&s.why)))
+        });
     }
     if let Some(primary) = dry.metrics.first() {
-        say(&format!("\n{}", word!("The looks decide by ")), "  ", &format!("{} ({})", primary.id, primary.title));
+        say(
+            &format!("\n{}", word!("The looks decide by ")),
+            "  ",
+            &format!("{} ({})", primary.id, titles::shown(&primary.title)),
+        );
     }
     say(&format!("\n{}", word!("Time")), "", "");
     let (prepare, round, budget) = (long(dry.prepare_ns), long(dry.round_ns), long(dry.budget_ns));
@@ -57,7 +65,7 @@ fn text(dry: &DryRun, width: usize) -> String {
     for (n, ns) in dry.looks.iter().zip(&dry.looks_ns) {
         say("  ", "  ", &say!("look after {n} rounds: about {time}", time = long(*ns)));
     }
-    dry.remarks.iter().for_each(|remark| say(&format!("\n{}", word!("Note: ")), "  ", remark));
+    dry.remarks.iter().for_each(|remark| say(&format!("\n{}", word!("Note: ")), "  ", &kept_words::shown(remark)));
     out
 }
 

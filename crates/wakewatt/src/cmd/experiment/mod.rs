@@ -27,6 +27,7 @@ use plans::{parse, read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::ExperimentRun;
@@ -62,7 +63,7 @@ fn list() -> Result<Code> {
     for (name, text) in plan::SHIPPED {
         let plan = parse(name, text, Code::Usage, Use::Looking)?;
         let (question, n_arms) = (&plan.question, plan.arms.len());
-        let said = spoken(|| say!("{question} ({n_arms} arms)"));
+        let said = spoken(|| say!("{question} ({n_arms} arms)", question = kept_words::shown(question)));
         output::print(&format!("{name:<width$}  {said}\n"))?;
     }
     Ok(Code::Fine)

@@ -5,6 +5,7 @@ use crate::report::value_words;
 use crate::view::Style;
 use crate::view::wrap::wrap;
 use std::fmt::Write as _;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::experiment::{Metric, Verdict};
 use wakewatt_core::samples::side_effect::SideEffect;
 use wakewatt_core::samples::study::{Comparison, Study};
@@ -31,7 +32,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
             host = host.name,
             kernel = host.kernel,
             cpus = host.cpus,
-            question = study.conclusions.question
+            question = kept_words::shown(&study.conclusions.question)
         ),
     );
     say("\n", "", &style.bold(word!("Answer")));

@@ -8,6 +8,7 @@ use super::names::{N_PROCESSES, clean};
 use super::stacks;
 use serde::Serialize;
 use wakewatt_core::distribution::Distribution;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::payers::Payers;
 use wakewatt_core::samples::traced::{Presence, Traced, WakeRow};
@@ -72,7 +73,7 @@ pub(in crate::report) fn of(traced: &Traced, is_by_cpu: bool) -> TraceView {
         tables,
         heat,
         stacks: traced.chains.as_ref().and_then(stacks::figure),
-        remarks: early.chain(traced.remarks.iter().map(|r| clean(r))).collect(),
+        remarks: early.chain(traced.remarks.iter().map(|r| clean(&kept_words::shown(r)))).collect(),
         observer: observer(traced),
         map,
     }
@@ -222,7 +223,7 @@ fn states(traced: &Traced) -> Table {
         ]
     });
     let why = traced.states.iter().find(|s| s.hardware.label == Label::Unavailable && s.hardware.source != "not read");
-    let why = why.map_or(String::new(), |s| say!("; hardware residency: {}", s.hardware.source));
+    let why = why.map_or(String::new(), |s| say!("; hardware residency: {}", kept_words::shown(&s.hardware.source)));
     Table {
         caption: say!("Idle states, whole machine: requested (trace), entered (sysfs), reached (hardware){why}"),
         heads: heads(&[

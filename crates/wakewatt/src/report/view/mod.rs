@@ -6,6 +6,7 @@
 use super::{Report, words};
 use serde::Serialize;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::Samples;
 
 mod beside;
@@ -129,9 +130,12 @@ pub(super) fn of(report: &Report) -> View {
     View {
         todo: todo::of(&findings, report.rulings.len(), cannot_tell.len(), is_restored),
         title: report.title.clone(),
-        generated_at: report.generated_at.clone(),
+        generated_at: match report.generated_at.split_once(", of ") {
+            Some((now, origin)) => say!("{now}, of {origin}", origin = kept_words::shown(origin)),
+            None => report.generated_at.clone(),
+        },
         version: report.version.clone(),
-        origin: evidence.facts.origin.clone(),
+        origin: kept_words::shown(&evidence.facts.origin),
         kind: verdict.kind.word(),
         sentence: verdict.sentence,
         how_sure: verdict.how_sure + &chosen(&report.evidence),
@@ -237,7 +241,10 @@ fn is_restored(evidence: &Evidence) -> Option<bool> {
 fn chosen(evidence: &Evidence) -> String {
     match &evidence.chosen_because[..] {
         [] => String::new(),
-        all => say!(" Turned here, because most is at stake: {}.", words::clauses(all)),
+        all => {
+            let all: Vec<String> = all.iter().map(|why| kept_words::shown(why)).collect();
+            say!(" Turned here, because most is at stake: {}.", words::clauses(&all))
+        }
     }
 }
 

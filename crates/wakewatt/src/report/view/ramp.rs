@@ -6,6 +6,7 @@ use super::super::charts::plot::{Plot, Point};
 use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::{Section, table_if_any};
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::speed::{AfterIdle, SpeedPoint, SpeedSample, VectorStart};
 use wakewatt_core::units::show_khz;
 use wakewatt_words::{say, word};
@@ -93,7 +94,7 @@ fn remarks(sample: &SpeedSample) -> Vec<String> {
         )
     }));
     match &sample.no_counters {
-        Some(why) => all.push(say!("no effective frequency: {why}")),
+        Some(why) => all.push(say!("no effective frequency: {why}", why = kept_words::shown(why))),
         None => all.extend(sample.after.iter().filter_map(frequencies)),
     }
     all.extend(sample.vector.as_ref().map(vector));

@@ -4,6 +4,7 @@ use super::super::data::{Data, Show};
 use super::super::table::{Table, heads};
 use super::super::words;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::sheet::Sheet;
 use wakewatt_core::stats::distribution::{Distribution, QUANTILES};
@@ -118,7 +119,14 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
             ),
         );
         for arm in &run.arms {
-            say(&say!("Arm {}", arm.id), format!("{}: {}", arm.title, words::clauses(&arm.settings)));
+            say(
+                &say!("Arm {}", arm.id),
+                format!(
+                    "{}: {}",
+                    arm.title,
+                    words::clauses(&arm.settings.iter().map(|s| kept_words::shown(s)).collect::<Vec<_>>())
+                ),
+            );
         }
         say(
             word!("Statistics"),

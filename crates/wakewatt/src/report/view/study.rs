@@ -7,6 +7,7 @@ use super::heads;
 use super::metrics::{metric, metric_title};
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::experiment::{ExperimentRun, Verdict};
 use wakewatt_core::samples::study::{Comparison, Conclusions};
 use wakewatt_words::{say, word};
@@ -16,7 +17,13 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     let (conclusions, run) = (evidence.samples.conclusions.as_ref()?, evidence.samples.experiment.as_ref()?);
     let mut out = Section { is_result: true, ..Section::new(word!("What the experiment says")) };
     let host = &conclusions.host;
-    out.intro.push(say!("{} On {}, Linux {}, {}.", conclusions.question, host.name, host.kernel, host.cpus));
+    out.intro.push(say!(
+        "{} On {}, Linux {}, {}.",
+        kept_words::shown(&conclusions.question),
+        host.name,
+        host.kernel,
+        host.cpus
+    ));
     out.intro.extend(conclusions.sentences.iter().cloned());
     out.lines.extend(conclusions.sentences.iter().cloned());
     out.tables.extend(filled(comparisons(run, conclusions)));

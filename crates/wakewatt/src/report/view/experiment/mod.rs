@@ -9,6 +9,7 @@ use super::metrics::{metric, metric_title};
 use super::section::Section;
 use super::{ExperimentView, Headline, beside};
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Unit, Verdict};
 use wakewatt_core::samples::grade::Grade;
 use wakewatt_core::samples::stated::Stated;
@@ -107,7 +108,11 @@ pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u6
 /// All of it; `id` begins the ids of its figures.
 pub(super) fn view(run: &ExperimentRun, id: &str, zero_at_ns: u64) -> ExperimentView {
     ExperimentView {
-        arms: run.arms.iter().map(|a| (a.id.clone(), a.title.clone(), a.settings.clone())).collect(),
+        arms: run
+            .arms
+            .iter()
+            .map(|a| (a.id.clone(), a.title.clone(), a.settings.iter().map(|s| kept_words::shown(s)).collect()))
+            .collect(),
         distributions: figures::distributions(run, id),
         forest: figures::forest_figure(run, id),
         rounds: run

@@ -6,6 +6,7 @@ use super::super::metrics::{metric, metric_title};
 use super::super::samples;
 use super::figures::of_pooled;
 use super::verdict_word;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric};
 use wakewatt_words::{say, word};
 
@@ -61,8 +62,12 @@ pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
         let mut remarks: Vec<String> = b.disturbances.iter().map(ToString::to_string).collect();
         remarks.extend(b.rejected.iter().map(|why| say!("thrown away: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { words::clauses(&remarks) };
-        let mut row =
-            vec![b.round.saturating_add(1).to_string(), b.arm.clone(), words::window(&b.window, zero_at_ns), remarks];
+        let mut row = vec![
+            b.round.saturating_add(1).to_string(),
+            kept_words::shown(&b.arm),
+            words::window(&b.window, zero_at_ns),
+            remarks,
+        ];
         let value = |(i, metric): (usize, &Metric)| {
             let value = b.values.get(i).copied().flatten();
             value.map_or("–".into(), |v| words::value(metric.unit, v))
@@ -83,7 +88,9 @@ pub(super) fn changed(run: &ExperimentRun) -> Table {
     let mut paths: Vec<&String> = run.before.iter().map(|(path, _)| path).collect();
     paths.extend(run.after.iter().map(|(path, _)| path).filter(|p| !run.before.iter().any(|(q, _)| q == *p)));
     let find = |list: &[(String, String)], path: &str| {
-        list.iter().find(|(p, _)| p == path).map_or(word!("not read").to_string(), |(_, value)| value.clone())
+        list.iter()
+            .find(|(p, _)| p == path)
+            .map_or(word!("not read").to_string(), |(_, value)| kept_words::shown(value))
     };
     let rows = paths.into_iter().map(|path| {
         let (before, after) = (find(&run.before, path), find(&run.after, path));

@@ -7,6 +7,7 @@ use super::super::data::Show;
 use super::super::words;
 use super::section::Section;
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::experiment::Better;
 use wakewatt_core::samples::load::{Ask, Kind, Length, Level, LoadRun, Overall};
 use wakewatt_words::{say, word};
@@ -125,7 +126,7 @@ fn intro(runs: &Runs<'_>, out: &mut Section) {
     }
     for r in &runs.all {
         let of = if runs.all.len() > 1 { format!("{}: ", r.name) } else { String::new() };
-        out.remarks.extend(r.run.remarks.iter().map(|text| format!("{of}{text}")));
+        out.remarks.extend(r.run.remarks.iter().map(|text| format!("{of}{}", kept_words::shown(text))));
     }
 }
 
