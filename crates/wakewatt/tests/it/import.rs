@@ -132,7 +132,7 @@ fn standard_input_is_a_text_and_evidence_names_it() {
     assert_eq!(imported.code, Some(0), "{}", imported.err);
     assert!(imported.out.starts_with("standard input: 9 lines: "), "{}", imported.out);
     assert!(imported.out.contains("8 lines understood; facts, figures and events of them: 1"), "{}", imported.out);
-    let judged = piped(&["doctor", "--no-report", "--from", "-"]);
+    let judged = piped(&["doctor", "--no-report", "--json", "--from", "-"]);
     assert!(judged.out.contains("standard input line 10"), "{}", judged.out);
     assert_eq!(piped(&["import", "-", "-"]).code, Some(2), "it can be read once");
 }
