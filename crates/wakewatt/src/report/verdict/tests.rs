@@ -83,7 +83,9 @@ fn a_host_that_was_only_looked_at_has_its_top_finding_named() {
         stock.ends_with("Nothing to mend is seen; where latency rules, first of all: CPUs 0-1 may sleep in C6."),
         "{stock}"
     );
-    assert!(said(std::slice::from_ref(&note)).ends_with("about itself. Nothing to mend is seen; worth a look: two nodes."));
+    assert!(
+        said(std::slice::from_ref(&note)).ends_with("about itself. Nothing to mend is seen; worth a look: two nodes.")
+    );
     assert!(said(&[]).ends_with("about itself. Nothing to mend is seen."));
     let open = Ruling {
         rule: "rule.epb".into(),
