@@ -74,8 +74,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
     plan.is_strict |= args.strict;
     plan.budget_ns = args.budget.unwrap_or(plan.budget_ns);
     if args.dry_run {
-        let source = super::open(&args.from)?;
-        return dry_run::run(&plan, &*source, args.show.json);
+        return dry_run::run(&plan, &*super::open(&args.from)?, args.show.json);
     }
     if !args.from.is_here() {
         let why = spoken(|| {
