@@ -8,13 +8,29 @@
 //! A counter belongs to what it is of (a CPU in its place, a state by name and index), not to a place in a list: where the machine is found to be another one,
 //! what goes on goes on, what is new begins at 0, and what went keeps what it had, because sums over it must not step back.
 
-use crate::families::Seat;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::energy::counter;
 use wakewatt_core::units::Cpu;
 use wakewatt_core::watch::counters::CpuCounters;
-use wakewatt_core::watch::layout::{StateInfo, ZoneInfo};
+use wakewatt_core::watch::layout::{CpuInfo, StateInfo, ZoneInfo};
 use wakewatt_core::watch::{Counters, Layout, Reading, Why};
+
+/// A CPU where it sits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seat {
+    /// Its number.
+    pub cpu: Cpu,
+    /// NUMA node.
+    pub node: Option<u32>,
+    /// Package.
+    pub package: Option<u32>,
+}
+
+impl Seat {
+    pub(crate) fn of(info: &CpuInfo) -> Seat {
+        Seat { cpu: info.cpu, node: info.node, package: info.package }
+    }
+}
 
 /// One such counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

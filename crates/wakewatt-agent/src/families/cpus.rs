@@ -1,8 +1,8 @@
 //! CPUs: where their time went, which are online, how fast they run, how often they were throttled.
 
-use super::{Known, Place, Seat, pressure};
+use super::{Known, Place, pressure};
 use crate::metric::{Page, names};
-use crate::totals::{CpuTotals, Running};
+use crate::totals::{CpuTotals, Running, Seat};
 use std::collections::BTreeMap;
 
 /// One kind of a CPU's time.

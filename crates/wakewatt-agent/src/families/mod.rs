@@ -20,12 +20,10 @@ pub(crate) use pressure::{FILES as PRESSURE_FILES, Pressures};
 use crate::measured::MeasuredExits;
 use crate::metric::{Labels, Page};
 use crate::paying::Payers;
-use crate::totals::Totals;
+use crate::totals::{Seat, Totals};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::WakeClass;
-use wakewatt_core::units::Cpu;
-use wakewatt_core::watch::layout::CpuInfo;
 use wakewatt_core::watch::{Counters, Layout};
 
 /// Wake-ups by the idle state they left (name, index) and their class.
@@ -68,23 +66,6 @@ pub(crate) fn page(known: &Known<'_>) -> Page {
     described::add(&mut page, known.described);
     own::add(&mut page, known);
     page
-}
-
-/// A CPU where it sits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seat {
-    /// Its number.
-    pub cpu: Cpu,
-    /// NUMA node.
-    pub node: Option<u32>,
-    /// Package.
-    pub package: Option<u32>,
-}
-
-impl Seat {
-    pub(crate) fn of(info: &CpuInfo) -> Seat {
-        Seat { cpu: info.cpu, node: info.node, package: info.package }
-    }
 }
 
 /// Where CPUs sit: what sums are made over.

@@ -2,7 +2,21 @@
 //!
 //! 512 CPUs with ten idle states have 13,000 of them, and an agent keeps them for months. A string each takes twice as much memory as its letters.
 
-use super::layout::{Reach, Slot};
+use crate::units::Cpu;
+
+/// What reading a file disturbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing but the CPU that reads.
+    Memory,
+    /// A bus, no CPU.
+    Bus,
+    /// This CPU, which is interrupted.
+    Cpu(Cpu),
+}
+
+/// Number of a file among those of a layout.
+pub type Slot = usize;
 
 /// Paths and what reading them disturbs, by slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

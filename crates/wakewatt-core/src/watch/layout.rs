@@ -12,7 +12,7 @@
 //!   package), coretemp `tempN_input`, `intel_uncore_frequency/*/current_freq_khz`. It is an interrupt unless the reader
 //!   already runs there, and it wakes that CPU if it sleeps.
 
-use super::files::Files;
+pub use super::files::{Files, Reach, Slot};
 use super::reading::{Reading, Why};
 use crate::cpuset::CpuSet;
 use crate::units::Cpu;
@@ -43,22 +43,8 @@ impl Sources {
     }
 }
 
-/// What reading a file disturbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Nothing but the CPU that reads.
-    Memory,
-    /// A bus, no CPU.
-    Bus,
-    /// This CPU, which is interrupted.
-    Cpu(Cpu),
-}
-
 /// The files that interrupt one CPU.
 pub type RemoteReads<'a> = Vec<(Slot, &'a str)>;
-
-/// Number of a file in [`Layout::files`].
-pub type Slot = usize;
 
 /// One idle state of the machine, over all CPUs that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
