@@ -32,7 +32,9 @@ const TEMPLATES: &[&str] = &[
     "the hypervisor took {share} % of the measured CPUs' time",
     "round {n} is drawn, the middle one of {all} by the primary metric; what is proved rests on all of them",
     "{called} of {n} metrics are called different at 5 %, where {expected} are expected by chance",
+    "the baseline against itself: {said}",
     "the baseline against itself",
+    "watts are absent, because no meter of this machine works: {why}",
     // Probes.
     "watts are absent, because no meter of this machine works",
     "no cycle counter ({why}: a guest without a virtual PMU, or perf_event_paranoid above 2), so speed is relative",
@@ -42,6 +44,7 @@ const TEMPLATES: &[&str] = &[
     "not read (--hardware reads it, which wakes every CPU twice)",
     "{n} of {all} processes may not be looked at",
     "arm {arm}",
+    "this arm",
     // Where facts are from (`saved.rs`).
     "run {file} ({command}, {at})",
     "recorded host {name}",

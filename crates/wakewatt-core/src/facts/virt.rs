@@ -47,6 +47,13 @@ pub struct Clue {
     pub says: String,
 }
 
+impl Clue {
+    /// What it says, for people.
+    pub fn shown(&self) -> &str {
+        if self.says == IS_THERE { word!("is there") } else { &self.says }
+    }
+}
+
 impl Virt {
     /// A guest? None where neither the CPU nor any file tells.
     pub fn is_guest(&self) -> Option<bool> {
@@ -98,8 +105,7 @@ impl Domain for Virt {
             ("container", word!("container"), &self.containers),
         ] {
             if let Some(best) = clues.first() {
-                let says = if best.says == IS_THERE { word!("is there") } else { &best.says };
-                let text = format!("{} ({}: {says})", best.name, best.path);
+                let text = format!("{} ({}: {})", best.name, best.path, best.shown());
                 sheet.say(format!("virt.{id}"), label, Cell::Text(text));
             }
         }

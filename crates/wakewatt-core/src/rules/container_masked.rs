@@ -41,7 +41,7 @@ impl Rule for ContainerMasked {
             cost,
         );
         for clue in &virt.containers {
-            finding = finding.on(clue.path.clone(), &clue.says);
+            finding = finding.on(clue.path.clone(), clue.shown());
         }
         for path in &virt.masked {
             finding = finding.on(path.clone(), word!("an empty folder"));

@@ -40,7 +40,7 @@ impl Rule for GuestHypervisor {
                     finding = finding.on("/proc/cpuinfo", "flag hypervisor");
                 }
                 if let Some(clue) = clue {
-                    finding = finding.on(clue.path.clone(), &clue.says);
+                    finding = finding.on(clue.path.clone(), clue.shown());
                 }
                 finding
                     .remedy(

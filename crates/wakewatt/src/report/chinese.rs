@@ -6,10 +6,14 @@
 use super::text::{self, Style};
 use super::{Report, html, sample};
 use crate::view::width::{pieces, places};
+use std::io::Read as _;
+use std::path::Path;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::host_file;
+use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::rules::judge;
+use wakewatt_host::material;
 use wakewatt_words::{Language, within};
 
 /// So many English words in a row are a sentence.
@@ -107,6 +111,35 @@ fn no_sentence_of_the_report_itself_is_english() {
     }
     let left = left(&all);
     assert!(left.is_empty(), "{} left:\n{}", left.len(), left.join("\n"));
+}
+
+/// A run that was proved on a machine and kept.
+fn kept(file: &str) -> Report {
+    let mut text = String::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs/2026-11-22-vm-2cpu-epyc/blocks");
+    material::open(&folder.join(file)).unwrap().read_to_string(&mut text).unwrap();
+    let evidence = RunFile::read(&text).unwrap().evidence("run kept.run (doctor, 2026-11-22T17:52:39Z)").unwrap();
+    let rulings = judge(&evidence);
+    Report::new(super::title(&evidence.facts), "", evidence, rulings)
+}
+
+/// What a run file keeps is English, but for what the kernel and the machine said of themselves nobody needs to read it so.
+#[test]
+fn no_sentence_of_a_proved_run_is_english() {
+    for file in ["doctor.run.gz", "k3-disk.run.gz", "k0-shop-200.run.gz"] {
+        let report = kept(file);
+        let cells = report.evidence.facts.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows);
+        let said: String = cells.filter_map(|row| row.cell.ok()).map(|cell| format!(" {cell}")).collect();
+        let said = words(&said).join(" ");
+        let (page, text) = chinese(&report, 80);
+        let all = shown(&page).into_iter().chain([text.replace('\n', " ")]);
+        let left: Vec<String> = all.filter_map(|part| english(&part, &said)).collect();
+        assert!(left.is_empty(), "{file}: {} left:\n{}", left.len(), left.join("\n"));
+        if file == "doctor.run.gz" {
+            assert!(page.contains("空闲状态：eventfd 唤醒"), "why this was turned");
+            assert!(page.contains("trace") && !page.contains("sched_waking to sched_switch"), "places of findings");
+        }
+    }
 }
 
 #[test]

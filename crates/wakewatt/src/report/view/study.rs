@@ -29,7 +29,7 @@ pub(super) fn section(evidence: &Evidence) -> Option<Section> {
     out.tables.extend(filled(comparisons(run, conclusions)));
     out.tables.extend(filled(rejected(conclusions)));
     out.tables.extend(filled(skipped(conclusions)));
-    out.remarks.extend(conclusions.remarks.iter().cloned());
+    out.remarks.extend(conclusions.remarks.iter().map(|remark| kept_words::shown(remark)));
     Some(out)
 }
 
@@ -96,7 +96,7 @@ fn skipped(conclusions: &Conclusions) -> Table {
     Table {
         caption: word!("Left out here").into(),
         heads: heads(&[word!("what"), word!("why")]),
-        rows: conclusions.skipped.iter().map(|s| vec![s.what.clone(), s.why.clone()]).collect(),
+        rows: conclusions.skipped.iter().map(|s| vec![kept_words::shown(&s.what), kept_words::shown(&s.why)]).collect(),
         n_text_columns: 2,
     }
 }

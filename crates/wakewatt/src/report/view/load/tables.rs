@@ -6,6 +6,7 @@ use super::super::super::words;
 use super::super::section::{Section, table_if_any};
 use super::{Runs, ask, half_watts, watts, why};
 use wakewatt_core::distribution::Distribution;
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::load::{Kind, Level};
 use wakewatt_words::word;
 
@@ -52,7 +53,7 @@ pub(super) fn folded(runs: &Runs<'_>, out: &mut Section) {
         say("title", r.run.title.clone());
         say(word!("length of phases"), format!("{:?}", r.run.length).to_lowercase());
         say(word!("seed of the schedules"), format!("{:#x}", r.run.seed));
-        r.run.settings.iter().for_each(|(key, value)| say(key, value.clone()));
+        r.run.settings.iter().for_each(|(key, value)| say(&kept_words::shown(key), kept_words::shown(value)));
         for w in &r.run.workers {
             say(word!("worker on CPUs"), w.cpus.to_string());
         }
