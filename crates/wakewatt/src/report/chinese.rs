@@ -130,6 +130,10 @@ fn no_sentence_of_a_proved_run_is_english() {
         let report = kept(file);
         let cells = report.evidence.facts.sheets().into_iter().flat_map(|(_, sheet)| sheet.rows);
         let said: String = cells.filter_map(|row| row.cell.ok()).map(|cell| format!(" {cell}")).collect();
+        // So do meters that do not work.
+        let remarks = report.evidence.samples.conclusions.iter().flat_map(|c| &c.remarks);
+        let meters = remarks.filter_map(|remark| remark.split_once("no meter of this machine works: "));
+        let said = meters.fold(said, |all, (_, meters)| format!("{all} {meters}"));
         let said = words(&said).join(" ");
         let (page, text) = chinese(&report, 80);
         let all = shown(&page).into_iter().chain([text.replace('\n', " ")]);
