@@ -217,10 +217,13 @@ fn guest(facts: &Snapshot) -> Looked {
         None => unknown(Matter::Guest, word!("nothing says whether this is a guest")),
         Some(false) => good(Matter::Guest, word!("the metal itself, as far as can be told")),
         Some(true) => {
-            let name = facts.virt.hypervisors.first().map_or(String::new(), |clue| say!(" of {}", clue.name));
+            let guest = match facts.virt.hypervisors.first() {
+                Some(clue) => say!("a guest of {}", clue.name),
+                None => word!("a guest").into(),
+            };
             noisy(
                 Matter::Guest,
-                say!("a guest{name}: neighbours share caches, memory and clock, and are seen only by what they cost"),
+                say!("{guest}: neighbours share caches, memory and clock, and are seen only by what they cost"),
                 Some(word!("run both sides of a comparison in one job, taking turns, and several times")),
             )
         }
