@@ -13,6 +13,7 @@ use crate::metric::Page;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 use wakewatt_host::input;
 use wakewatt_host::place::{Folder, PlaceError};
@@ -28,6 +29,9 @@ const MOST_SEGMENT_BYTES: u64 = 64 << 20;
 const MOST_SEGMENT_MS: u64 = 6 * 3_600_000;
 /// The file that is locked.
 const LOCK: &str = "lock";
+/// Two seconds, at most.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// What is written reaches the disk at least so often, in milliseconds: after a loss of power this much is missing.
 const SYNC_MS: u64 = 300_000;
 
@@ -97,6 +101,17 @@ impl Trouble {
     }
 }
 
+/// Its lock. One that was let go may be held for a moment more, by a child of whoever had it that has not yet become another program.
+fn held(folder: &Folder) -> Result<File, Trouble> {
+    for _ in 0..LOCK_TRIES {
+        if let Some(lock) = folder.hold(LOCK)? {
+            return Ok(lock);
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    Err(Trouble::Held(folder.path().into()))
+}
+
 /// An open history.
 #[derive(Debug)]
 pub struct Ring {
@@ -129,7 +144,7 @@ impl Ring {
     /// Opens a folder, which is made if it is not there; what is in it stays, up to the limit.
     pub fn open(folder: &Path, limits: Limits) -> Result<Ring, Trouble> {
         let folder = Folder::make(folder)?;
-        let lock = folder.hold(LOCK)?.ok_or_else(|| Trouble::Held(folder.path().into()))?;
+        let lock = held(&folder)?;
         let finished = segments(folder.path()).into_iter().filter_map(|path| {
             let n_bytes = std::fs::metadata(&path).ok()?.len();
             Some((path.file_name()?.to_str()?.to_string(), n_bytes))
