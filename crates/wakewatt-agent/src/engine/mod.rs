@@ -6,13 +6,16 @@
 //! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings the thread sleeps. A source that fails
 //! is named on the page; the rest goes on.
 
-use crate::confined::{self, Beside, Confine, Confined};
+mod plan;
+
+pub use plan::{Machine, NamedPayers, Plan};
+
+use crate::confined::{self, Confine, Confined};
 use crate::families::{
     Described, Known, LASTING_TOPICS, Latencies, Own, PRESSURE_FILES, Pressures, SETTING_TOPICS, page,
 };
 use crate::format::{Format, Written};
-use crate::history::{Keeping, Limits};
-use crate::measured::MeasuredExits;
+use crate::history::Keeping;
 use crate::metric::Page;
 use crate::node::{Node, OwnCost, Parts};
 use crate::otlp::{self, Outbox, Sender};
@@ -21,23 +24,20 @@ use crate::pulse::Pulse;
 use crate::recent::Recent;
 use crate::telltales::{self, Fingerprint};
 use crate::totals::Totals;
-use crate::trouble::Teller;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::samples::energy::counter;
-use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::source::Source;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_core::watch::layout::Reach;
-use wakewatt_core::watch::{Counters, Files, Layout, Rates, Reading, Sources};
+use wakewatt_core::watch::{Counters, Files, Layout, Rates, Reading};
 use wakewatt_host::{clock, own_pages, own_usage};
 use wakewatt_lab::refusal::Refusal;
 use wakewatt_lab::trace::WakeFeed;
-use wakewatt_lab::watch::{Sampler, WatchedMachine};
+use wakewatt_lab::watch::Sampler;
 
 /// A reading serves everybody who asks within this.
 const FRESH: Duration = Duration::from_secs(1);
@@ -45,95 +45,6 @@ const FRESH: Duration = Duration::from_secs(1);
 const SETTINGS_EVERY: Duration = Duration::from_secs(60);
 /// Rules are asked so often.
 const FINDINGS_EVERY: Duration = Duration::from_secs(600);
-
-/// Which machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Machine {
-    /// The one the agent runs on.
-    Here,
-    /// A tree that holds sys/ and proc/.
-    Tree(PathBuf),
-    /// A recorded host, which has one moment.
-    Recorded(PathBuf),
-}
-
-impl Machine {
-    fn tree(&self) -> Option<&Path> {
-        match self {
-            Machine::Here => None,
-            Machine::Tree(place) | Machine::Recorded(place) => Some(place),
-        }
-    }
-
-    fn watched(&self) -> WatchedMachine<'_> {
-        match self {
-            Machine::Here => WatchedMachine::Here,
-            Machine::Tree(folder) => WatchedMachine::Tree(folder),
-            Machine::Recorded(file) => WatchedMachine::Recorded(file),
-        }
-    }
-}
-
-/// Who pays, and how many of them have series of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NamedPayers {
-    /// Cgroups, pods or containers.
-    pub by: PayerKind,
-    /// As many as have a name; all others are one.
-    pub n_places: usize,
-}
-
-/// What is read, and how often.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Which machine.
-    pub machine: Machine,
-    /// What reading may disturb.
-    pub sources: Sources,
-    /// From reading to reading while nobody asks.
-    pub interval: Duration,
-    /// Wake-up latency by eBPF?
-    pub is_traced: bool,
-    /// Who pays for wake-ups, by name?
-    pub payers: Option<NamedPayers>,
-    /// A series for each CPU?
-    pub is_per_cpu: bool,
-    /// What leaving idle states was measured to take; refused where that was on another machine.
-    pub measured: Option<MeasuredExits>,
-    /// The version that the page names.
-    pub version: &'static str,
-    /// Where the past is kept, and how much of it.
-    pub history: Option<(PathBuf, Limits)>,
-    /// What is given up after the start; none for a single page.
-    pub confine: Option<Confine>,
-    /// What is needed then beside the machine.
-    pub beside: Beside,
-    /// Where pages are left to be pushed.
-    pub outbox: Option<Outbox>,
-    /// What else can go wrong, to be told on every page.
-    pub tellers: Vec<Teller>,
-}
-
-impl Plan {
-    /// One of a machine, with nothing else asked for.
-    pub fn of(machine: Machine, sources: Sources, version: &'static str) -> Plan {
-        Plan {
-            machine,
-            sources,
-            interval: Duration::from_secs(10),
-            is_traced: false,
-            payers: None,
-            is_per_cpu: false,
-            measured: None,
-            version,
-            history: None,
-            confine: None,
-            beside: Beside::default(),
-            outbox: None,
-            tellers: Vec::new(),
-        }
-    }
-}
 
 /// What the thread is asked.
 #[derive(Debug)]

@@ -1,9 +1,12 @@
 //! The engine on trees that change under it.
 
 use super::*;
+use crate::history::Limits;
 use crate::metric::{Metric, Sample, Value, names};
 use std::fs;
 use std::sync::mpsc::{Sender, channel};
+use wakewatt_core::samples::payers::PayerKind;
+use wakewatt_core::watch::Sources;
 
 /// An engine on a tree.
 fn engine(root: &std::path::Path) -> Engine {
