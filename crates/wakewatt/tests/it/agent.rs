@@ -9,7 +9,6 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use wakewatt_agent::history::segments;
 use wakewatt_testing::{Lacks, skipped};
 
 pub(crate) fn reached(address: SocketAddr) -> std::io::Result<TcpStream> {
@@ -336,29 +335,6 @@ fn a_page_elsewhere_gets_nothing() {
     assert_eq!(agent.end(), Some(130));
 }
 
-/// The limit that nobody set has no end, and JSON has no number for that.
-#[test]
-fn a_limit_that_nobody_set_is_told_in_json() {
-    let dir = tempfile::tempdir().unwrap();
-    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
-    tree(&tree_at, 2, 1000);
-    fs::create_dir_all(tree_at.join("dev")).unwrap();
-    fs::write(tree_at.join("dev/cpu_dma_latency"), 2_000_000_000i32.to_ne_bytes()).unwrap();
-    let (tree_at, history) = (tree_at.to_str().unwrap(), history.to_str().unwrap());
-    let agent = Agent::start(&["--sysroot", tree_at, "--interval", "1s", "--history", history]);
-    let validator = crate::schemas::validator("agent-query");
-    let mut told = Value::Null;
-    soon("the limit is kept", || {
-        let said = run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history, "--json"]);
-        if said.code == Some(0) {
-            told = crate::schemas::assert_valid(&validator, "agent query", &said.out);
-        }
-        told["series"].as_array().is_some_and(|series| !series.is_empty())
-    });
-    assert_eq!(told["series"][0]["points"][0]["value"], "+Inf");
-    assert_eq!(agent.end(), Some(130));
-}
-
 /// As systemd would hear it: ready once it answers, alive while it reads, about to end.
 #[test]
 fn the_service_manager_is_told() {
@@ -513,54 +489,6 @@ fn where_it_may_not_or_cannot_listen() {
     let said = run(&["agent", "--listen", &address]);
     assert!(said.code != Some(0) && said.err.contains(&address) && said.err.contains("--listen"), "{}", said.err);
     assert_eq!(run(&["agent", "--interval", "1ms"]).code, Some(2));
-}
-
-#[test]
-fn a_killed_agent_keeps_its_past_and_it_can_be_asked() {
-    let dir = tempfile::tempdir().unwrap();
-    let (tree_at, history) = (dir.path().join("tree"), dir.path().join("history"));
-    tree(&tree_at, 4, 1000);
-    let args = ["--sysroot", tree_at.to_str().unwrap(), "--interval", "1s", "--history", history.to_str().unwrap()];
-    let mut agent = Agent::start(&args);
-    let ask = |more: &[&str]| {
-        let all = [
-            &["agent", "query", "wakewatt_cpuidle_entries_total", "--history", history.to_str().unwrap(), "--json"],
-            more,
-        ]
-        .concat();
-        let said = run(&all);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        serde_json::from_str::<Value>(&said.out).unwrap()
-    };
-    let is_begun = || run(&["agent", "query", "x", "--history", history.to_str().unwrap()]).code == Some(0);
-    soon("two moments are kept", || is_begun() && ask(&[])["n_moments"].as_u64() >= Some(2));
-    tree(&tree_at, 4, 4000);
-    let grown = |document: &Value| {
-        let points = document["series"].as_array()?.iter().flat_map(|s| s["points"].as_array().into_iter().flatten());
-        let grown: f64 = points.filter_map(|p| Some(p["value"].as_f64()? * p["seen_ms"].as_f64()? / 1e3)).sum();
-        Some(grown.round())
-    };
-    soon("the growth is kept", || grown(&ask(&["--rate", "--label", "state=C6"])) == Some(12_000.0));
-    // And a moment after it, which is the one that will be cut.
-    let n_kept = ask(&[])["n_moments"].as_u64();
-    soon("a moment more is kept", || ask(&[])["n_moments"].as_u64() > n_kept);
-    agent.child.kill().unwrap();
-    agent.child.wait().unwrap();
-    let kept = segments(&history);
-    assert_eq!(kept.len(), 1);
-    // Half of a frame, as a kill in the middle of a write leaves it.
-    let whole = fs::read(&kept[0]).unwrap();
-    fs::write(&kept[0], &whole[..whole.len() - 3]).unwrap();
-    drop(agent);
-    let again = Agent::start(&args);
-    soon("a second segment is there", || segments(&history).len() == 2);
-    assert_eq!(grown(&ask(&["--rate", "--label", "state=C6"])), Some(12_000.0));
-    let csv =
-        run(&["agent", "query", "wakewatt_latency_limit_seconds", "--history", history.to_str().unwrap(), "--csv"]);
-    assert!(csv.out.starts_with("time,series,value,seen_s"), "{}", csv.out);
-    assert_eq!(again.end(), Some(130));
-    let none = run(&["agent", "query", "x", "--history", dir.path().to_str().unwrap()]);
-    assert!(none.code == Some(4) && none.err.contains("holds no history"), "{}", none.err);
 }
 
 /// Prometheus scrapes the agent; the agent is killed and started again, and nothing is counted twice.
