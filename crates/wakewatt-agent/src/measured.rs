@@ -88,12 +88,11 @@ fn claimed((_, name, exit_ns, residency_ns): &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::cpuset::CpuSet;
     use wakewatt_core::distribution::Distribution;
     use wakewatt_core::facts::Snapshot;
+    use wakewatt_core::samples::Samples;
     use wakewatt_core::samples::state_cost::{StateCost, StateCosts, StateWake};
     use wakewatt_core::samples::wakeup::WakeKind;
-    use wakewatt_core::samples::{Samples, Window};
     use wakewatt_core::source::Tree;
 
     const CPU: &str = "/sys/devices/system/cpu";
@@ -129,22 +128,7 @@ mod tests {
                 ..StateWake::of(WakeKind::Ipi, Distribution::from_ns(rounds), rounds.into())
             }],
         };
-        let mut costs = StateCosts {
-            cpu: 0,
-            from_cpu: None,
-            set_cpus: CpuSet::new(),
-            governor: None,
-            driver: None,
-            gap_ns: 1,
-            n_rounds: 3,
-            seed: 1,
-            scheduling: None,
-            window: Window::default(),
-            states: vec![state(0, "POLL", [1_000; 3]), state(1, "C6", [80_000, 81_000, 82_000])],
-            floor: None,
-            energy: None,
-            not_restored: Vec::new(),
-        };
+        let mut costs = StateCosts::of(0, vec![state(0, "POLL", [1_000; 3]), state(1, "C6", [80_000, 81_000, 82_000])]);
         costs.compare_with_floor();
         Evidence { facts, ..Evidence::of(Samples { idle_states: vec![costs], ..Samples::default() }) }
     }

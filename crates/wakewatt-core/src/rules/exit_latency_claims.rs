@@ -90,10 +90,8 @@ fn words(ns: f64) -> String {
 pub(super) mod tests {
     use super::super::testing::{ask, line};
     use super::*;
-    use crate::cpuset::CpuSet;
     use crate::distribution::Distribution;
     use crate::samples::Samples;
-    use crate::samples::Window;
     use crate::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
     use crate::samples::wakeup::WakeKind;
 
@@ -136,20 +134,10 @@ pub(super) mod tests {
             wakes: vec![wake],
         };
         let costs = StateCosts {
-            cpu: 1,
-            from_cpu: Some(0),
-            set_cpus: CpuSet::new(),
             driver: Some("intel_idle".into()),
-            governor: None,
-            gap_ns: 1_000_000,
             n_rounds: 6,
-            seed: 1,
-            scheduling: None,
-            window: Window::default(),
-            states: vec![state],
             floor: Some("POLL".into()),
-            energy: None,
-            not_restored: Vec::new(),
+            ..StateCosts::of(1, vec![state])
         };
         Evidence::of(Samples { idle_states: vec![costs], ..Samples::default() })
     }

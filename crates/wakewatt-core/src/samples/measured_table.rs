@@ -141,22 +141,7 @@ mod tests {
     }
 
     fn costs(states: Vec<StateCost>) -> StateCosts {
-        StateCosts {
-            cpu: 0,
-            from_cpu: Some(1),
-            set_cpus: crate::cpuset::CpuSet::new(),
-            governor: None,
-            driver: Some("intel_idle".into()),
-            gap_ns: 1,
-            n_rounds: 6,
-            seed: 1,
-            scheduling: None,
-            window: crate::samples::Window::default(),
-            states,
-            floor: Some("POLL".into()),
-            energy: None,
-            not_restored: Vec::new(),
-        }
+        StateCosts { driver: Some("intel_idle".into()), floor: Some("POLL".into()), ..StateCosts::of(0, states) }
     }
 
     #[test]

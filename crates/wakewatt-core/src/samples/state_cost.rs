@@ -271,6 +271,26 @@ impl std::fmt::Display for MeasuredExit {
 }
 
 impl StateCosts {
+    /// Of these states on this CPU, with nothing else said.
+    pub fn of(cpu: u32, states: Vec<StateCost>) -> StateCosts {
+        StateCosts {
+            cpu,
+            from_cpu: None,
+            set_cpus: CpuSet::new(),
+            governor: None,
+            driver: None,
+            gap_ns: 0,
+            n_rounds: 0,
+            seed: 0,
+            scheduling: None,
+            window: Window::default(),
+            states,
+            floor: None,
+            energy: None,
+            not_restored: Vec::new(),
+        }
+    }
+
     /// What this state was measured to cost, where it was entered and woken unannounced.
     pub fn measured_exit(&self, state: &str) -> Option<MeasuredExit> {
         let state = self.states.iter().find(|s| s.name == state && s.is_entered())?;
@@ -338,31 +358,12 @@ mod tests {
         }
     }
 
-    fn nothing() -> StateCosts {
-        StateCosts {
-            cpu: 1,
-            from_cpu: Some(0),
-            set_cpus: CpuSet::new(),
-            driver: Some("intel_idle".into()),
-            governor: None,
-            gap_ns: 1,
-            n_rounds: 3,
-            seed: 1,
-            scheduling: None,
-            window: Window::default(),
-            states: Vec::new(),
-            floor: None,
-            energy: None,
-            not_restored: Vec::new(),
-        }
-    }
-
     #[test]
     fn cpu_time_is_paired_by_round_and_none_where_nobody_counted() {
         let mut poll = state("POLL", true, &[100, 100, 100]);
         let mut c6 = state("C6", false, &[900, 900, 900]);
         (poll.wakes[0].round_busy_ns, c6.wakes[0].round_busy_ns) = (vec![10, 30, 0], vec![22, 50, 99]);
-        let mut costs = StateCosts { states: vec![poll, c6], ..nothing() };
+        let mut costs = StateCosts::of(1, vec![poll, c6]);
         costs.compare_with_floor();
         let wake = &costs.states[1].wakes[0];
         let busy = wake.extra_busy.unwrap();
@@ -373,10 +374,8 @@ mod tests {
 
     #[test]
     fn the_extra_is_paired_by_round_and_needs_both() {
-        let mut costs = StateCosts {
-            states: vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])],
-            ..nothing()
-        };
+        let mut costs =
+            StateCosts::of(1, vec![state("POLL", true, &[100, 500, 0]), state("C6", false, &[1100, 1600, 70_000])]);
         costs.compare_with_floor();
         let extra = costs.states[1].wakes[0].extra.unwrap();
         assert_eq!((extra.median_ns, extra.low_ns, extra.high_ns, extra.n_rounds), (1050.0, 1000.0, 1100.0, 2));

@@ -105,9 +105,7 @@ impl Exits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wakewatt_core::cpuset::CpuSet;
     use wakewatt_core::distribution::Distribution;
-    use wakewatt_core::samples::Window;
     use wakewatt_core::samples::state_cost::{StateCost, StateWake};
     use wakewatt_core::samples::wakeup::WakeKind;
 
@@ -135,22 +133,8 @@ mod tests {
     }
 
     fn costs(states: Vec<StateCost>) -> StateCosts {
-        let mut costs = StateCosts {
-            cpu: 1,
-            from_cpu: Some(0),
-            set_cpus: CpuSet::new(),
-            governor: None,
-            driver: None,
-            gap_ns: 1,
-            n_rounds: 3,
-            seed: 1,
-            scheduling: None,
-            window: Window::default(),
-            states: states.into_iter().zip(0..).map(|(s, index)| StateCost { index, ..s }).collect(),
-            floor: None,
-            not_restored: Vec::new(),
-            energy: None,
-        };
+        let states = states.into_iter().zip(0..).map(|(s, index)| StateCost { index, ..s }).collect();
+        let mut costs = StateCosts::of(1, states);
         costs.compare_with_floor();
         costs
     }

@@ -153,22 +153,7 @@ pub(crate) fn measured(dir: &Path, claimed_ns: u64) -> String {
             ..StateWake::of(WakeKind::Ipi, wakewatt_core::distribution::Distribution::default(), vec![p50; 6])
         }],
     };
-    let mut costs = StateCosts {
-        cpu: 1,
-        from_cpu: Some(0),
-        set_cpus: wakewatt_core::cpuset::CpuSet::new(),
-        governor: None,
-        driver: None,
-        gap_ns: 1,
-        n_rounds: 6,
-        seed: 1,
-        scheduling: None,
-        window: wakewatt_core::samples::Window::default(),
-        states: vec![state(0, "POLL", 0, 1_000), state(1, "C6", claimed_ns, 32_000)],
-        energy: None,
-        floor: None,
-        not_restored: Vec::new(),
-    };
+    let mut costs = StateCosts::of(1, vec![state(0, "POLL", 0, 1_000), state(1, "C6", claimed_ns, 32_000)]);
     costs.compare_with_floor();
     let run = serde_json::json!({
         "schema": "wakewatt/run/v1", "made_at": "x", "command": "measure idle", "host": "wakewatt-host 1\n", "idle_states": [costs],
