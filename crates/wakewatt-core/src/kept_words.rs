@@ -150,6 +150,8 @@ fn filled(template: &str, holes: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
     use wakewatt_words::within;
 
     fn chinese(kept: &str) -> String {
@@ -176,5 +178,40 @@ mod tests {
             // `{level}: …` is another sentence behind a name.
             assert_ne!(chinese(&made), made, "{template}");
         }
+    }
+
+    /// Whoever rewords a sentence where it is made has to keep the old template and add the new one.
+    #[test]
+    #[allow(clippy::disallowed_methods)] // Reads this project's sources, no machine.
+    fn every_template_is_what_some_source_says() {
+        fn read(folder: &Path, all: &mut String) {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() {
+                    read(&entry, all);
+                } else if entry.extension().is_some_and(|e| e == "rs" || e == "toml")
+                    && !entry.ends_with("kept_words.rs")
+                {
+                    *all += &fs::read_to_string(&entry).unwrap();
+                }
+            }
+        }
+        let mut all = String::new();
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        fs::read_dir(top.join("crates")).unwrap().for_each(|one| {
+            let folders = ["src", "plans"].map(|name| one.as_ref().unwrap().path().join(name));
+            folders.iter().filter(|folder| folder.is_dir()).for_each(|folder| read(folder, &mut all));
+        });
+        read(&top.join("bench/plans"), &mut all);
+        // A sentence that goes on in the next line.
+        let all: String = all.split("\\\n").map(str::trim_start).collect();
+        // Some are put together of several, so each of their parts is looked for.
+        fn clauses(template: &str) -> Vec<&str> {
+            let fixed = parts(template).into_iter().flat_map(|(fixed, _)| fixed.split([',', ';', ':']));
+            fixed.map(str::trim).filter(|clause| clause.len() > 9).collect()
+        }
+        let of_the_system = |template: &str| template.contains("(os error ");
+        let is_lost = |t: &&&str| !of_the_system(t) && !clauses(t).iter().all(|clause| all.contains(clause));
+        let lost: Vec<_> = TEMPLATES.iter().filter(is_lost).collect();
+        assert!(lost.is_empty(), "nobody says these: {lost:#?}");
     }
 }
