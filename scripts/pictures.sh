@@ -36,6 +36,11 @@ style='body{margin:0;background:#888;display:flex;gap:20px;padding:20px}div{widt
 echo "<!doctype html><style>$style</style><div><iframe src=doctor-quick-1.html></iframe></div>" \
   "<div><iframe src=doctor-quick-1.html style=margin-top:-844px></iframe></div>" > "$work/phone.html"
 picture "$work/phone.html" report-phone 840 884
+"$program" doctor --from fixtures/stories/jonas/{dmidecode,numactl,lscpu}.txt -o "$work/jonas.html" >/dev/null
+picture "$work/jonas.html" memory 820 1200
+gunzip -c bench/runs/2026-11-24-vm-2cpu-epyc/network.run.gz > "$work/network.run"
+"$program" report "$work/network.run" -o "$work/network.html" 2>/dev/null
+picture "$work/network.html" network 820 1200
 report k3-disk
 picture "$work/k3-disk.html" disk 820 1560
 report k0-shop-200

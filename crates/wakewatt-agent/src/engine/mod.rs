@@ -91,6 +91,8 @@ pub struct Engine {
     is_settling: bool,
     /// Was the layout looked at since, because counters ran backwards?
     has_looked: bool,
+    /// Has it been let go of what the start left behind? Guards and the server still come after the first reading.
+    has_settled: bool,
     sampler: Sampler,
     feed: Result<WakeFeed, Option<String>>,
     totals: Totals,
@@ -157,6 +159,7 @@ impl Engine {
             telltales: None,
             is_settling: false,
             has_looked: false,
+            has_settled: false,
             plan,
             source,
             totals: Totals::of(&sampler.layout),
@@ -332,7 +335,7 @@ impl Engine {
     }
 
     fn read(&mut self) {
-        let has_judged = self.look();
+        let was_due = self.look();
         (self.node, self.rates) = (None, None);
         self.sampler.read();
         // Before anything is counted under a name that is no longer its own; once a minute, for counters that run backwards by themselves.
@@ -402,7 +405,7 @@ impl Engine {
             own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
         })));
-        if has_judged {
+        if was_due || !std::mem::replace(&mut self.has_settled, true) {
             own_pages::let_go();
         }
     }
@@ -453,7 +456,7 @@ impl Engine {
         self.history.trouble()
     }
 
-    /// Settings and findings, where they are due; were findings?
+    /// Settings and findings, where they are due; was either?
     fn look(&mut self) -> bool {
         let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() >= every);
         let (are_settings_due, are_findings_due) =
@@ -487,7 +490,7 @@ impl Engine {
             self.described.judge(facts, clock::realtime_ns() / 1_000_000);
             self.findings_at = Some(Instant::now());
         }
-        are_findings_due
+        are_settings_due || are_findings_due
     }
 
     fn telltale(&mut self) -> u32 {

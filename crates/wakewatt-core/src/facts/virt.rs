@@ -155,16 +155,16 @@ const VENDORS: &[(&str, &str)] = &[
     ("DigitalOcean", "KVM (DigitalOcean)"),
     ("Hetzner", "KVM (Hetzner)"),
     ("Xen", "Xen"),
-    ("QEMU", "KVM or QEMU"),
+    ("QEMU", "KVM/QEMU"),
     ("KVM", "KVM"),
-    ("Bochs", "KVM or QEMU"),
+    ("Bochs", "KVM/QEMU"),
 ];
 
 /// What a device tree says of itself (a list of names, each ended by a zero), and what that means.
 const TREES: &[(&str, &str, &str)] = &[
     ("hypervisor/compatible", "linux,kvm", "KVM"),
     ("hypervisor/compatible", "xen,xen", "Xen"),
-    ("compatible", "linux,dummy-virt", "KVM or QEMU"),
+    ("compatible", "linux,dummy-virt", "KVM/QEMU"),
 ];
 
 fn hypervisors(src: &dyn Source, has_device_tree: bool) -> Vec<Clue> {
@@ -285,7 +285,7 @@ mod tests {
         let virt = Virt::read(&Tree::from_text(arm), &Cpus::default());
         assert_eq!(virt.has_hypervisor_flag.gap().map(|gap| gap.kind), Some(GapKind::Absent));
         let tree = |file: &str, text: &str| format!("{arm}//- {DEVICE_TREE}/{file}\n{text}\n");
-        assert_eq!(check(&tree("compatible", "linux,dummy-virt\0")), (Some(true), "KVM or QEMU".into(), String::new()));
+        assert_eq!(check(&tree("compatible", "linux,dummy-virt\0")), (Some(true), "KVM/QEMU".into(), String::new()));
         assert_eq!(check(&tree("hypervisor/compatible", "xen,xen-4.11\0xen,xen\0")).1, "Xen");
         assert_eq!(check(&tree("compatible", "raspberrypi,4-model-b\0brcm,bcm2711\0")).0, None);
         let x86 = tree("compatible", "linux,dummy-virt").replace("Features", "flags");

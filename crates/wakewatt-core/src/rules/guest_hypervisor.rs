@@ -6,7 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
-use wakewatt_words::{say, word};
+use wakewatt_words::{say, told, word};
 
 pub(super) struct GuestHypervisor;
 
@@ -28,6 +28,11 @@ impl Rule for GuestHypervisor {
                 let cost = Cost::unknown(word!(
                     "part of every wake-up is the hypervisor's; the idle experiment measures the whole"
                 ));
+                // A limit is read by cpuidle's governors only.
+                let inside = match evidence.facts.idle.no_states_because() {
+                    None => word!("In the guest: a latency limit, polling before halt, interrupts and quotas."),
+                    Some(_) => word!("In the guest: an idle driver (rule.no-idle-driver), interrupts and quotas."),
+                };
                 let mut finding = Finding::new(
                     self,
                     Weight::Note,
@@ -44,10 +49,11 @@ impl Rule for GuestHypervisor {
                 }
                 finding
                     .remedy(
-                        word!(
+                        say!(
                             "Only the host can change: its idle states and latency limits, halt polling \
                             (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and \
-                            steal. In the guest: a latency limit, polling before halt, interrupts and quotas."
+                            steal. {}",
+                            told(inside)
                         ),
                         word!("Halt polling and CPUs of one's own cost the host CPU time."),
                         word!("wakewatt measure wakeup in the guest, before and after a change on the host"),
@@ -71,7 +77,7 @@ mod tests {
                 &format!("//- /proc/cpuinfo\nflags : {flags}\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n"),
             )
         };
-        assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm or qemu"));
+        assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm/qemu"));
         assert!(check("fpu").starts_with("no"));
         assert!(ask(&GuestHypervisor, "").starts_with("cannot tell"));
         let arm = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n";
@@ -79,5 +85,17 @@ mod tests {
             panic!("a guest by its firmware alone");
         };
         assert!(finding.evidence.iter().all(|basis| basis.path != "/proc/cpuinfo"), "there is no flag to rest on");
+        assert!(finding.remedy.contains("a latency limit, polling"), "{}", finding.remedy);
+        let idle_none =
+            "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/cpuidle/current_driver\nnone\n";
+        let Answer::Yes(finding) =
+            GuestHypervisor.check(&super::super::testing::evidence(&format!("{arm}{idle_none}")))
+        else {
+            panic!("still a guest");
+        };
+        assert!(
+            finding.remedy.ends_with("an idle driver (rule.no-idle-driver), interrupts and quotas."),
+            "no limit is read"
+        );
     }
 }

@@ -68,7 +68,8 @@ impl Rule for NoIdleDriver {
                         acpi_idle or processor in the kernel log; a new processor may need a newer kernel.")
             } else {
                 word!("In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
-                        gives a driver, and polling before halt.")
+                        gives a driver, and polling before halt; it stays out unless the host promises CPUs of the guest's own \
+                        (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1.")
             },
             word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
             word!("wakewatt inspect idle boot; wakewatt measure wakeup"),

@@ -135,12 +135,20 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     if let Some(limit) = budget::shallow(idle).filter(is_excluded) {
         finding = finding.budget(&evidence.facts, limit, say!("keep the CPUs out of {state}"));
     }
-    finding.remedy(
-        word!(
+    let what = match idle.no_states_because() {
+        None => word!(
             "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
          (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
          wakewatt doctor."
         ),
+        Some(_) => word!(
+            "If what waits here is what this machine is for: no latency limit keeps these CPUs awake, because none has an \
+         idle driver (rule.no-idle-driver says how to get one). Without one there is idle=poll, at boot and for all CPUs; \
+         in a guest also halt polling on the host (kvm.halt_poll_ns)."
+        ),
+    };
+    finding.remedy(
+        what,
         word!("CPUs that sleep less draw more power and leave less turbo to their neighbours."),
         word!("wakewatt doctor, and wakewatt trace before and after"),
     )
@@ -272,6 +280,21 @@ mod tests {
         assert!(title.ends_with("; db waited most") && evidence.contains("trace: cgroups woken"), "{title} {evidence}");
         let (title, evidence) = said(PayerKind::Pod, vec![ours]);
         assert!(title.ends_with("; db waited most") && !evidence.contains("trace: pods"), "{title} {evidence}");
+    }
+
+    #[test]
+    fn no_limit_is_sold_where_nobody_reads_one() {
+        let mut traced = traced(100, 40_000);
+        let remedy = |evidence: &Evidence| {
+            let Answer::Yes(finding) = WhoPaysForIdle.check(evidence) else { panic!("a finding") };
+            finding.remedy
+        };
+        assert!(remedy(&traced).contains("/dev/cpu_dma_latency"));
+        let none =
+            "//- /sys/devices/system/cpu/online\n0-3\n//- /sys/devices/system/cpu/cpuidle/current_driver\nnone\n";
+        traced.facts = super::super::testing::evidence(none).facts;
+        let said = remedy(&traced);
+        assert!(said.contains("idle=poll") && !said.contains("/dev/cpu_dma_latency"), "{said}");
     }
 
     #[test]

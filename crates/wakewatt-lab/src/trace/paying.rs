@@ -64,6 +64,8 @@ pub(super) struct Paying {
     /// When states were called otherwise last, if ever, and what had come together by then.
     since: Option<WakeCounters>,
     before: BTreeMap<StateKey, Lost>,
+    /// What everybody had, at the last reading.
+    everybody: BTreeMap<StateKey, Lost>,
     looked_at_ns: u64,
 }
 
@@ -82,6 +84,7 @@ impl Paying {
             last: BTreeMap::new(),
             since: None,
             before: BTreeMap::new(),
+            everybody: BTreeMap::new(),
             looked_at_ns,
         }
     }
@@ -128,12 +131,23 @@ impl Paying {
             // One that was dropped and came back counts from zero again.
             let before = before.map(|(lost, _)| lost).filter(|before| before.n <= whole.n);
             let more = whole.less(before.unwrap_or_default());
+            let everybody = |state| {
+                let key = key_of(state);
+                let [now, then] = [&paid.totals, &self.everybody].map(|of| of.get(&key).copied().unwrap_or_default());
+                now.less(then)
+            };
+            // Never seen, with more than everybody had since: walks have left it out, and when it had that cannot be told.
+            let is_old = before.is_none() && group.state.is_some_and(|state| more.n > everybody(state).n);
+            if is_old {
+                continue;
+            }
             let (Some(state), Some(name)) = (group.state, self.name(group.cgroup)) else { continue };
             if more.n > 0 {
                 paid.grown.entry((name, key_of(state))).or_default().add(more);
             }
         }
         self.last.retain(|_, (_, missed)| *missed < 2);
+        self.everybody.clone_from(&paid.totals);
         paid
     }
 
@@ -236,6 +250,11 @@ mod tests {
         // A walk that was cut short, then a whole one.
         assert_eq!(told(70, 15, &[(gone, 5)]), (vec![], 15));
         assert_eq!(told(80, 17, &[(web, 3), (gone, 5)]), (vec![("web".into(), 2)], 17));
+        // Two of them cut short: what it had by then was told, and what it had meanwhile is nobody's.
+        assert_eq!(told(90, 18, &[(gone, 5)]), (vec![], 18));
+        assert_eq!(told(100, 18, &[(gone, 5)]), (vec![], 18));
+        assert_eq!(told(110, 19, &[(web, 5), (gone, 5)]), (vec![], 19));
+        assert_eq!(told(120, 21, &[(web, 7), (gone, 5)]), (vec![("web".into(), 2)], 21));
     }
 
     #[test]

@@ -42,6 +42,8 @@ struct sched_entity {
 
 struct task_struct {
 	int on_rq;
+	int wake_cpu;
+	int nr_cpus_allowed;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;

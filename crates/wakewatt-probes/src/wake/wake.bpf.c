@@ -19,6 +19,7 @@
 //              was already over when the task was woken, so it is NOT inside
 //  busy        the CPU was not idle: it ran something, or ran the idle loop without entering a state, or was between two
 //              states, or the task waited elsewhere and was pulled here
+//              A task bound to the CPU that wakes it will wait for a busy one: it is counted when it is woken
 // A state counts only if it was entered since the CPU last ran a task: the idle loop is often left before it enters one,
 // and the state of an earlier idle period has nothing to do with that wake-up. A task woken from afar while the CPU was
 // just entering (the waking is a little older than the entry) pays the entry and the exit: that is `remote`.
@@ -86,7 +87,8 @@ struct wake {
 	u64 at_ns;
 	u64 waker; // waker.h
 	u32 by_cpu;
-	u16 is_moved; // it waited in the queue of a CPU and was moved to another's
+	u8 is_moved; // it waited in the queue of a CPU and was moved to another's
+	u8 is_drawn; // to be timed, though it waits for a busy CPU
 	u16 waker_kind;
 };
 
@@ -241,10 +243,43 @@ int on_cpu_idle(u64 *ctx)
 	return 0;
 }
 
+// A generator, not a counter: wake-ups have periods too (Numerical Recipes, ranqd1).
+INLINE bool is_drawn(struct cpu_state *cpu)
+{
+	cpu->random = cpu->random * 1664525 + 1013904223;
+	return !(cpu->random >> (32 - BUSY_SHIFT));
+}
+
+// It may run on this CPU only, which runs something: it will wait for a busy CPU, whatever comes. A kernel thread of a CPU, mostly.
+INLINE bool waits_here(struct task_struct *task)
+{
+	return exists(task->wake_cpu) && task->nr_cpus_allowed == 1 && (u32)task->wake_cpu == this_cpu() &&
+	       (u32)current_pid_tgid() != 0;
+}
+
+INLINE bool is_own(struct task_struct *task)
+{
+	return (u32)task->tgid == own_tgid;
+}
+
 INLINE void woken(struct task_struct *task)
 {
 	struct cpu_state *cpu;
-	struct wake *wake = task_storage_get(&wakes, task, 0, is_making_room ? STORAGE_CREATE : 0);
+	struct wake *wake;
+	bool is_busy = !is_recording && waits_here(task);
+	if (is_busy) {
+		cpu = here();
+		if (!cpu)
+			return;
+		if (!is_drawn(cpu)) { // counted at once: spares the clock and the task's room
+			if (is_own(task))
+				cpu->n_own++;
+			else if (filter == FILTER_NONE || is_wanted(task))
+				cpu->n_busy++;
+			return;
+		}
+	}
+	wake = task_storage_get(&wakes, task, 0, is_making_room ? STORAGE_CREATE : 0);
 	if (!wake) {
 		cpu = here();
 		if (cpu)
@@ -253,6 +288,7 @@ INLINE void woken(struct task_struct *task)
 	}
 	wake->by_cpu = this_cpu();
 	wake->is_moved = 0;
+	wake->is_drawn = is_busy;
 	if (is_by_waker)
 		note_waker(wake);
 	wake->at_ns = now_ns();
@@ -403,7 +439,7 @@ int on_switch(u64 *ctx)
 		if (class != BUSY)
 			slot = cpu->slot;
 	}
-	if ((u32)next->tgid == own_tgid) {
+	if (is_own(next)) {
 		// The observer's own wake-ups are counted apart, never mixed in.
 		cpu->n_own++;
 		if (class != BUSY)
@@ -414,9 +450,7 @@ int on_switch(u64 *ctx)
 		return 0;
 	if (class == BUSY) {
 		cpu->n_busy++;
-		// A generator, not a counter: wake-ups have periods too (Numerical Recipes, ranqd1).
-		cpu->random = cpu->random * 1664525 + 1013904223;
-		if (cpu->random >> (32 - BUSY_SHIFT))
+		if (!wake->is_drawn && !is_drawn(cpu))
 			return 0;
 	}
 	latency = now_ns() - at;

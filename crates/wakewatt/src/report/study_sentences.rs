@@ -191,7 +191,9 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
         }
         Verdict::Higher | Verdict::Lower => {
             let does = match metric.unit {
-                Unit::PerSecond => say!("does {} times the work of {baseline}", two_digits(times)),
+                Unit::PerSecond if metric.better == Better::Higher => {
+                    say!("does {} times the work of {baseline}", two_digits(times))
+                }
                 Unit::Microwatts => say!("draws {} times the power of {baseline}", two_digits(times)),
                 Unit::PerJoule => say!("does {} times as much work per energy as {baseline}", two_digits(times)),
                 _ => say!("has {} times {baseline}'s {}", two_digits(times), metric.title),
@@ -358,6 +360,10 @@ mod tests {
         let rate = vec![Metric::rate("shop.500.rate", "requests")];
         let more = said(vec![comparison("shop.500.rate", Verdict::Lower, 0.8, -10.0)], rate, true);
         assert!(more.starts_with("performance does 1.2 times the work of ondemand"), "{more}");
+        let mut count = Metric::rate("alone.switches", "context switches");
+        count.better = Better::Lower;
+        let busier = said(vec![comparison("alone.switches", Verdict::Lower, 0.8, -10.0)], vec![count], true);
+        assert!(busier.starts_with("performance has 1.2 times ondemand's context switches"), "{busier}");
     }
 
     #[test]
