@@ -40,7 +40,7 @@ picture "$work/phone.html" report-phone 840 884
 picture "$work/jonas.html" memory 820 1200
 gunzip -c bench/runs/2026-11-24-vm-2cpu-epyc/network.run.gz > "$work/network.run"
 "$program" report "$work/network.run" -o "$work/network.html" 2>/dev/null
-picture "$work/network.html" network 820 1200
+picture "$work/network.html" network 820 1240
 report k3-disk
 picture "$work/k3-disk.html" disk 820 1560
 report k0-shop-200

@@ -1,37 +1,36 @@
-//! Wake-ups and round trips with the machine as it was found: a table of the page, and what `measure` shows as a section.
+//! Wake-ups and round trips with the machine as it was found: a section of its own where nothing else was done, of the page and of
+//! what `measure` shows; else a table among the raw numbers.
 
+use super::super::charts::distribution;
+use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::samples::{DISTRIBUTION_HEADS, distribution_cells};
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
 use super::section::Section;
 use super::waker;
 use wakewatt_core::covers::Covers;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::{IdleDelta, Scheduling};
+use wakewatt_core::samples::{IdleDelta, Scheduling, Window};
 use wakewatt_core::stats::distribution::Distribution;
 use wakewatt_words::{say, told, word};
 
-/// Wake-ups and round trips as a section of their own, where nothing else was done; none without any.
+/// Wake-ups and round trips as a section of their own, where nothing else was done; none without any. The numbers stand behind its
+/// figures, and for a terminal in one table.
 pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
-    let table = as_found(evidence, zero_at_ns);
     let title = match (evidence.samples.wakeups.is_empty(), evidence.samples.network.is_empty()) {
         (false, true) => word!("Wake-up latency"),
         (true, _) => word!("Round trips"),
         _ => word!("Wake-ups and round trips"),
     };
-    let mut out = Section::new(title);
+    let all = found(evidence);
+    let mut out = Section { figures: figures(&all, title, zero_at_ns), is_result: true, ..Section::new(title) };
     for sample in &evidence.samples.network {
         out.remarks.extend(sample.split.as_ref().err().map(|why| say!("{}: no split: {why}", sample.transport.word())));
         let late = behind_plan(sample.n_late_starts, sample.n_sent, sample.gap_ns);
         out.remarks.extend(late.map(|why| format!("{}: {why}", sample.transport.word())));
     }
-    (!table.rows.is_empty()).then(|| {
-        out.tables.push(Table {
-            caption: say!("Measured; percentiles with their {}", words::interval_of(Covers::Window)),
-            ..table
-        });
-        out
-    })
+    out.tables.push(table(measured(), &all, zero_at_ns));
+    (!all.is_empty()).then_some(out)
 }
 
 /// A round trip longer than the gap makes each request later than the one before: then the wait in that queue is most of
@@ -55,14 +54,17 @@ fn asleep(delta: Option<&IdleDelta>) -> String {
     if states.is_empty() { String::new() } else { say!("; asleep in {}", words::listed(&states)) }
 }
 
-/// Wake-ups and round trips with the machine as it was found.
-pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
-    let mut rows = Vec::new();
-    let mut push = |what: String, how: String, window: &wakewatt_core::samples::Window, d: &Distribution| {
-        let mut row = vec![what, how, words::window(window, zero_at_ns)];
-        row.extend(distribution_cells(d));
-        rows.push(row);
-    };
+/// What was measured as found: how it is called, how it was measured, when, and what came of it.
+struct Found<'a> {
+    what: String,
+    how: String,
+    window: &'a Window,
+    latency: &'a Distribution,
+}
+
+/// Wake-ups, and round trips with their parts.
+fn found(evidence: &Evidence) -> Vec<Found<'_>> {
+    let mut all = Vec::new();
     for s in &evidence.samples.wakeups {
         let from = s.from_cpu.map_or(word!("own timer").to_string(), |c| say!("from CPU {c}"));
         let how = say!(
@@ -73,7 +75,8 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
             asleep(s.idle.as_ref())
         );
         let who = if s.scheduling == Scheduling::Ordinary { word!(", ordinary thread") } else { "" };
-        push(say!("{} wake-up, CPU {}{who}", told(s.kind.word()), s.cpu), how, &s.window, &s.latency);
+        let what = say!("{} wake-up, CPU {}{who}", told(s.kind.word()), s.cpu);
+        all.push(Found { what, how, window: &s.window, latency: &s.latency });
     }
     for s in &evidence.samples.network {
         let cpu = |c: Option<u32>| c.map_or(word!("any CPU").to_string(), |c| say!("CPU {c}"));
@@ -87,25 +90,66 @@ pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
             s.n_sent
         );
         let word = s.transport.word();
-        push(say!("{word} round trip"), how, &s.window, &s.round_trip);
+        let mut push = |what, how, latency| all.push(Found { what, how, window: &s.window, latency });
+        push(say!("{word} round trip"), how, &s.round_trip);
         if let Ok(split) = &s.split {
             let part = word!("part of the round trip above");
-            push(say!("{word}: requester’s wake-up"), part.into(), &s.window, &split.requester);
-            push(say!("{word}: responder"), part.into(), &s.window, &split.responder);
-            push(say!("{word}: wire and stacks"), part.into(), &s.window, &split.wire);
+            push(say!("{word}: requester’s wake-up"), part.into(), &split.requester);
+            push(say!("{word}: responder"), part.into(), &split.responder);
+            push(say!("{word}: wire and stacks"), part.into(), &split.wire);
         }
     }
+    all
+}
+
+/// Wake-ups and round trips with the machine as it was found.
+pub(super) fn as_found(evidence: &Evidence, zero_at_ns: u64) -> Table {
+    let caption = say!(
+        "As found, before anything was changed: measured; percentiles with their {}",
+        words::interval_of(Covers::Window)
+    );
+    table(caption, &found(evidence), zero_at_ns)
+}
+
+fn table(caption: String, found: &[Found<'_>], zero_at_ns: u64) -> Table {
+    let row = |f: &Found<'_>| {
+        let mut row = vec![f.what.clone(), f.how.clone(), words::window(f.window, zero_at_ns)];
+        row.extend(distribution_cells(f.latency));
+        row
+    };
     let mut names = heads(&[word!("what"), word!("how"), word!("window")]);
     names.extend(heads(DISTRIBUTION_HEADS));
-    Table {
-        caption: say!(
-            "As found, before anything was changed: measured; percentiles with their {}",
-            words::interval_of(Covers::Window)
-        ),
-        heads: names,
-        rows,
-        n_text_columns: 3,
-    }
+    Table { caption, heads: names, rows: found.iter().map(row).collect(), n_text_columns: 3 }
+}
+
+fn measured() -> String {
+    say!("Measured; percentiles with their {}", words::interval_of(Covers::Window))
+}
+
+/// How often each latency occurred, four to a figure: a round trip stands beside its parts.
+fn figures(found: &[Found<'_>], title: &str, zero_at_ns: u64) -> Vec<Figure> {
+    let drawn = |(at, chunk): (usize, &[Found<'_>])| {
+        let curves: Vec<distribution::Curve<'_>> = chunk
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.latency.n > 0)
+            .map(|(index, f)| distribution::Curve { name: &f.what, index, latency: f.latency })
+            .collect();
+        let id = format!("found-{at}");
+        (!curves.is_empty()).then(|| Figure {
+            svg: distribution::draw(&id, title, &curves),
+            title: title.into(),
+            caption: word!(
+                "How often each latency occurred (top, each scaled to its own peak) and the percentiles (below)."
+            )
+            .into(),
+            label: "measured",
+            table: Some(table(measured(), chunk, zero_at_ns)),
+            csv: distribution_csv(chunk.iter().map(|f| (f.what.clone(), f.latency))),
+            id,
+        })
+    };
+    found.chunks(4).enumerate().filter_map(drawn).collect()
 }
 
 #[cfg(test)]

@@ -125,6 +125,10 @@ pub(super) fn of(report: &Report) -> View {
     let evidence = &report.evidence;
     let zero_at_ns = zero_at_ns(evidence);
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
+    // Beside an experiment it is where that began; without one it is what was asked for.
+    let mut found = if experiment.is_none() { found::section(evidence, zero_at_ns) } else { None };
+    // A page has the numbers behind its figures.
+    found.iter_mut().for_each(|section| section.tables.clear());
     let (findings, no, cannot_tell) = findings::answers(&report.rulings);
     let is_restored = is_restored(evidence);
     View {
@@ -146,13 +150,13 @@ pub(super) fn of(report: &Report) -> View {
         experiment,
         trace: evidence.samples.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
-        sections: sections(evidence, zero_at_ns).into_iter().chain(costs(report)).collect(),
+        as_found: if found.is_none() { found::as_found(evidence, zero_at_ns) } else { Table::default() },
+        sections: found.into_iter().chain(sections(evidence, zero_at_ns)).chain(costs(report)).collect(),
         how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then(how_to_apply),
         findings,
         no,
         cannot_tell,
         not_seen: not_seen(report),
-        as_found: found::as_found(evidence, zero_at_ns),
         sheets: report
             .host_sheets
             .iter()
@@ -171,7 +175,7 @@ pub(super) fn measured(evidence: &Evidence) -> Vec<Section> {
 /// In reading order: what the user asked to have measured, then what the machine is like. One line for each kind of sample.
 fn sections(evidence: &Evidence, zero_at_ns: u64) -> Vec<Section> {
     let Samples {
-        // These stand outside the sections: as found, the experiment, the trace, and between the idle tables.
+        // These stand outside these sections: as found, the experiment, the trace, and between the idle tables.
         wakeups: _,
         network: _,
         trace: _,
