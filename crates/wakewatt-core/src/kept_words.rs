@@ -68,6 +68,8 @@ const TEMPLATES: &[&str] = &[
     "{name}: no such plan, and no such file; there are {all}",
     "{plan}: it asks about a program: name it behind --, such as -- {example}",
     "{file}: No such file or directory (os error 2)",
+    "{path}: no such file",
+    "{path}: no such folder",
     "No such file or directory (os error 2)",
     "Permission denied (os error 13)",
     "make one with: {command}; a folder is given with --sysroot",

@@ -108,7 +108,9 @@ impl Meters {
         if seen.chosen.is_some() {
             return None;
         }
-        let why = seen.in_vain();
+        // Kept in English, whatever the language: the run file says it.
+        let said = |(meter, why): (&str, Option<&str>)| format!("{meter} ({})", why.unwrap_or("no total"));
+        let why = seen.in_vain().map(said).collect::<Vec<_>>().join("; ");
         let what = "watts are absent, because no meter of this machine works";
         Some(if why.is_empty() { what.into() } else { format!("{what}: {why}") })
     }

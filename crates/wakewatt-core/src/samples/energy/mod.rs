@@ -27,7 +27,6 @@ pub use interval::NoInterval;
 
 use super::{Label, Window};
 use serde::{Deserialize, Serialize};
-use wakewatt_words::say;
 
 /// The meter of whatever a simulation says: nothing of such a run was measured.
 pub const SIMULATOR: &str = "model";
@@ -242,16 +241,15 @@ impl EnergySample {
         self.meters.iter().find(|m| Some(&m.meter) == self.chosen.as_ref())
     }
 
-    /// Meters that are there, or were named, and are not quoted, as `hwmon (no channel)`: a meter of cards only works, and
-    /// has no total of the machine. What nobody named is not worth a word.
-    pub fn in_vain(&self) -> String {
+    /// Meters that are there, or were named, and are not quoted, each with what stood in the way; nothing did where it works and has no total
+    /// of the machine, as a meter of cards. What nobody named is not worth a word.
+    pub fn in_vain(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let others = self.meters.iter().filter(|m| Some(&m.meter) != self.chosen.as_ref());
-        let said = others.filter_map(|m| match &m.why {
-            None => Some(say!("{} (no total)", m.meter)),
+        others.filter_map(|m| match &m.why {
+            None => Some((m.meter.as_str(), None)),
             Some(MeterGap::NotAskedFor(_)) => None,
-            Some(MeterGap::Said(why)) => Some(say!("{} ({why})", m.meter)),
-        });
-        said.collect::<Vec<_>>().join("; ")
+            Some(MeterGap::Said(why)) => Some((m.meter.as_str(), Some(why.as_str()))),
+        })
     }
 }
 

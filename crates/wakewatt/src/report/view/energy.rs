@@ -5,6 +5,7 @@ use super::super::charts::ranges::{Mark, Ranges};
 use super::super::data::{Data, Show};
 use super::super::words;
 use super::section::{Section, label_word, table_if_any};
+use wakewatt_core::kept_words;
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::energy::{EnergySample, Sense};
 use wakewatt_words::{say, told, word};
@@ -38,7 +39,11 @@ pub(super) fn section(samples: &[EnergySample]) -> Option<Section> {
 }
 
 fn why_none(sample: &EnergySample) -> String {
-    let why = sample.in_vain();
+    let said = |(meter, why): (&str, Option<&str>)| match why {
+        None => say!("{meter} (no total)"),
+        Some(why) => say!("{meter} ({why})", why = kept_words::shown(why)),
+    };
+    let why = sample.in_vain().map(said).collect::<Vec<_>>().join("; ");
     if why.is_empty() { why } else { format!(": {why}") }
 }
 
