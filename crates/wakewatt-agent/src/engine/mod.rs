@@ -91,8 +91,6 @@ pub struct Engine {
     is_settling: bool,
     /// Was the layout looked at since, because counters ran backwards?
     has_looked: bool,
-    /// Has it been let go of what the start left behind? Guards and the server still come after the first reading.
-    has_settled: bool,
     sampler: Sampler,
     feed: Result<WakeFeed, Option<String>>,
     totals: Totals,
@@ -159,7 +157,6 @@ impl Engine {
             telltales: None,
             is_settling: false,
             has_looked: false,
-            has_settled: false,
             plan,
             source,
             totals: Totals::of(&sampler.layout),
@@ -405,7 +402,8 @@ impl Engine {
             own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
         })));
-        if was_due || !std::mem::replace(&mut self.has_settled, true) {
+        // Guards and the server, which come after the first reading, are let go of a minute later.
+        if was_due {
             own_pages::let_go();
         }
     }

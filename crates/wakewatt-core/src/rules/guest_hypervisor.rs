@@ -29,9 +29,11 @@ impl Rule for GuestHypervisor {
                     "part of every wake-up is the hypervisor's; the idle experiment measures the whole"
                 ));
                 // A limit is read by cpuidle's governors only.
-                let inside = match evidence.facts.idle.no_states_because() {
+                let inside = match evidence.facts.idle.no_limit_acts_because() {
                     None => word!("In the guest: a latency limit, polling before halt, interrupts and quotas."),
-                    Some(_) => word!("In the guest: an idle driver (rule.no-idle-driver), interrupts and quotas."),
+                    Some(_) => word!(
+                        "In the guest: an idle driver where there is one (rule.no-idle-driver), interrupts and quotas."
+                    ),
                 };
                 let mut finding = Finding::new(
                     self,
@@ -94,7 +96,7 @@ mod tests {
             panic!("still a guest");
         };
         assert!(
-            finding.remedy.ends_with("an idle driver (rule.no-idle-driver), interrupts and quotas."),
+            finding.remedy.ends_with("an idle driver where there is one (rule.no-idle-driver), interrupts and quotas."),
             "no limit is read"
         );
     }

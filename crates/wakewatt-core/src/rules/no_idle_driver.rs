@@ -26,8 +26,7 @@ impl Rule for NoIdleDriver {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (idle, virt) = (&evidence.facts.idle, &evidence.facts.virt);
-        let said_none = idle.driver.get().is_some_and(|driver| driver == "none").then_some(NoStates::NoDriver);
-        let Some(why) = idle.no_states_because().or(said_none) else {
+        let Some(why) = idle.no_states_because().or_else(|| idle.no_limit_acts_because()) else {
             return match (idle.driver.get(), idle.driver.gap()) {
                 (Some(driver), _) => Answer::no(say!("the idle driver is {driver}")),
                 (None, Some(gap)) => Answer::gap(gap),
@@ -67,7 +66,7 @@ impl Rule for NoIdleDriver {
                 word!("Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
                         acpi_idle or processor in the kernel log; a new processor may need a newer kernel.")
             } else {
-                word!("In a guest this is common: the hypervisor decides. On KVM the guest module cpuidle-haltpoll \
+                word!("In a guest this is common: the hypervisor decides. On KVM (x86) the guest module cpuidle-haltpoll \
                         gives a driver, and polling before halt; it stays out unless the host promises CPUs of the guest's own \
                         (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1.")
             },

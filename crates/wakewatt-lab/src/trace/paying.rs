@@ -18,6 +18,10 @@ const NEW_EVERY_NS: u64 = 30_000_000_000;
 /// From walk to walk, because names come later than cgroups.
 const ALL_EVERY_NS: u64 = 600_000_000_000;
 
+/// How many walks may leave a payer out before it is forgotten, and how many are kept for that.
+const KEPT_READINGS: u8 = 100;
+const MOST_KEPT: usize = 20_000;
+
 /// Name and index of an idle state.
 pub type StateKey = (String, u32);
 
@@ -64,8 +68,6 @@ pub(super) struct Paying {
     /// When states were called otherwise last, if ever, and what had come together by then.
     since: Option<WakeCounters>,
     before: BTreeMap<StateKey, Lost>,
-    /// What everybody had, at the last reading.
-    everybody: BTreeMap<StateKey, Lost>,
     looked_at_ns: u64,
 }
 
@@ -84,7 +86,6 @@ impl Paying {
             last: BTreeMap::new(),
             since: None,
             before: BTreeMap::new(),
-            everybody: BTreeMap::new(),
             looked_at_ns,
         }
     }
@@ -123,7 +124,8 @@ impl Paying {
         let mut paid = Paid { totals: self.totals(now, states), ..Paid::default() };
         let first = first_of(now);
         let key_of = |state: u32| (states.of_state(first, state), state);
-        // A walk of the kernel's table that was cut short leaves payers out: kept for one reading more, they are not counted twice.
+        // A walk of the kernel's table that was cut short leaves payers out: kept for longer, they are not counted twice. One that was dropped
+        // meanwhile, and has more by now than it had, is told too little; never too much.
         self.last.values_mut().for_each(|(_, missed)| *missed += 1);
         for group in &now.groups {
             let whole = Lost { n: group.n, ns: group.sum_ns };
@@ -131,23 +133,13 @@ impl Paying {
             // One that was dropped and came back counts from zero again.
             let before = before.map(|(lost, _)| lost).filter(|before| before.n <= whole.n);
             let more = whole.less(before.unwrap_or_default());
-            let everybody = |state| {
-                let key = key_of(state);
-                let [now, then] = [&paid.totals, &self.everybody].map(|of| of.get(&key).copied().unwrap_or_default());
-                now.less(then)
-            };
-            // Never seen, with more than everybody had since: walks have left it out, and when it had that cannot be told.
-            let is_old = before.is_none() && group.state.is_some_and(|state| more.n > everybody(state).n);
-            if is_old {
-                continue;
-            }
             let (Some(state), Some(name)) = (group.state, self.name(group.cgroup)) else { continue };
             if more.n > 0 {
                 paid.grown.entry((name, key_of(state))).or_default().add(more);
             }
         }
-        self.last.retain(|_, (_, missed)| *missed < 2);
-        self.everybody.clone_from(&paid.totals);
+        let most_missed = if self.last.len() < MOST_KEPT { KEPT_READINGS } else { 1 };
+        self.last.retain(|_, (_, missed)| *missed <= most_missed);
         paid
     }
 
@@ -250,11 +242,10 @@ mod tests {
         // A walk that was cut short, then a whole one.
         assert_eq!(told(70, 15, &[(gone, 5)]), (vec![], 15));
         assert_eq!(told(80, 17, &[(web, 3), (gone, 5)]), (vec![("web".into(), 2)], 17));
-        // Two of them cut short: what it had by then was told, and what it had meanwhile is nobody's.
+        // Two of them cut short, while others paid.
         assert_eq!(told(90, 18, &[(gone, 5)]), (vec![], 18));
-        assert_eq!(told(100, 18, &[(gone, 5)]), (vec![], 18));
-        assert_eq!(told(110, 19, &[(web, 5), (gone, 5)]), (vec![], 19));
-        assert_eq!(told(120, 21, &[(web, 7), (gone, 5)]), (vec![("web".into(), 2)], 21));
+        assert_eq!(told(100, 28, &[(gone, 15)]), (vec![], 28));
+        assert_eq!(told(110, 30, &[(web, 5), (gone, 15)]), (vec![("web".into(), 2)], 30));
     }
 
     #[test]

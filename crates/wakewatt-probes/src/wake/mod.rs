@@ -260,11 +260,12 @@ impl WakeProbe {
             loaded.ready(OLD_TASKS, "task")?;
             make_room(&mut loaded)?;
         }
+        // Who takes a waking's time away is there before anybody writes one down.
         for (program, tracepoint) in [
-            ("on_waking", "sched_waking"),
-            ("on_wakeup_new", "sched_wakeup_new"),
             ("on_switch", "sched_switch"),
             ("on_cpu_idle", "cpu_idle"),
+            ("on_wakeup_new", "sched_wakeup_new"),
+            ("on_waking", "sched_waking"),
         ] {
             loaded.attach(program, tracepoint)?;
         }

@@ -92,7 +92,12 @@ pub fn render(report: &Report) -> String {
 const MOST_ROWS: usize = 40;
 
 fn sections(out: &mut String, r: &view::View, is_result: bool) {
-    for s in r.sections.iter().filter(|s| s.is_result == is_result) {
+    // What is only drawn has its numbers among the raw ones.
+    let has_text = |s: &&view::section::Section| {
+        let behind = s.figures.iter().any(|f| f.table.is_some());
+        behind || !(s.intro.is_empty() && s.tables.is_empty() && s.remarks.is_empty())
+    };
+    for s in r.sections.iter().filter(|s| s.is_result == is_result).filter(has_text) {
         *out += &format!("\n## {}\n\n", safe(&s.title));
         *out += &s.intro.iter().map(|line| format!("{}\n\n", safe(line))).collect::<String>();
         let behind = s.figures.iter().filter_map(|f| f.table.as_ref());

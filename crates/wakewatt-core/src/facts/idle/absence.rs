@@ -46,4 +46,11 @@ impl Idle {
             _ => None,
         }
     }
+
+    /// Why a latency limit acts on nothing here: the kernel says that there is no driver, or has no cpuidle. A recording that holds no state of any
+    /// CPU says neither.
+    pub fn no_limit_acts_because(&self) -> Option<NoStates> {
+        let said_none = self.driver.get().is_some_and(|driver| driver == "none").then_some(NoStates::NoDriver);
+        self.no_states_because().or(said_none).filter(|why| *why != NoStates::NotRecorded)
+    }
 }

@@ -14,8 +14,12 @@ use wakewatt_core::samples::{IdleDelta, Scheduling, Window};
 use wakewatt_core::stats::distribution::Distribution;
 use wakewatt_words::{say, told, word};
 
-/// Wake-ups and round trips as a section of their own, where nothing else was done; none without any. The numbers stand behind its
-/// figures, and for a terminal in one table.
+/// More curves than these cannot be told apart.
+const MOST_CURVES: usize = 6;
+/// Of a machine of many CPUs the first are drawn.
+const MOST_FIGURES: usize = 6;
+
+/// Wake-ups and round trips as a section of their own, where nothing else was done; none without any. Its table is a terminal's.
 pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
     let title = match (evidence.samples.wakeups.is_empty(), evidence.samples.network.is_empty()) {
         (false, true) => word!("Wake-up latency"),
@@ -23,13 +27,17 @@ pub(super) fn section(evidence: &Evidence, zero_at_ns: u64) -> Option<Section> {
         _ => word!("Wake-ups and round trips"),
     };
     let all = found(evidence);
-    let mut out = Section { figures: figures(&all, title, zero_at_ns), is_result: true, ..Section::new(title) };
+    let mut out = Section { figures: figures(&all), ..Section::new(title) };
     for sample in &evidence.samples.network {
         out.remarks.extend(sample.split.as_ref().err().map(|why| say!("{}: no split: {why}", sample.transport.word())));
         let late = behind_plan(sample.n_late_starts, sample.n_sent, sample.gap_ns);
         out.remarks.extend(late.map(|why| format!("{}: {why}", sample.transport.word())));
     }
-    out.tables.push(table(measured(), &all, zero_at_ns));
+    out.tables.push(table(
+        say!("Measured; percentiles with their {}", words::interval_of(Covers::Window)),
+        &all,
+        zero_at_ns,
+    ));
     (!all.is_empty()).then_some(out)
 }
 
@@ -56,6 +64,8 @@ fn asleep(delta: Option<&IdleDelta>) -> String {
 
 /// What was measured as found: how it is called, how it was measured, when, and what came of it.
 struct Found<'a> {
+    /// Whose figure it is drawn in: that of a CPU, or of a round trip.
+    figure: String,
     what: String,
     how: String,
     window: &'a Window,
@@ -76,7 +86,8 @@ fn found(evidence: &Evidence) -> Vec<Found<'_>> {
         );
         let who = if s.scheduling == Scheduling::Ordinary { word!(", ordinary thread") } else { "" };
         let what = say!("{} wake-up, CPU {}{who}", told(s.kind.word()), s.cpu);
-        all.push(Found { what, how, window: &s.window, latency: &s.latency });
+        let figure = say!("Wake-ups of CPU {}", s.cpu);
+        all.push(Found { figure, what, how, window: &s.window, latency: &s.latency });
     }
     for s in &evidence.samples.network {
         let cpu = |c: Option<u32>| c.map_or(word!("any CPU").to_string(), |c| say!("CPU {c}"));
@@ -90,7 +101,9 @@ fn found(evidence: &Evidence) -> Vec<Found<'_>> {
             s.n_sent
         );
         let word = s.transport.word();
-        let mut push = |what, how, latency| all.push(Found { what, how, window: &s.window, latency });
+        let figure = say!("{word} round trip");
+        let mut push =
+            |what, how, latency| all.push(Found { figure: figure.clone(), what, how, window: &s.window, latency });
         push(say!("{word} round trip"), how, &s.round_trip);
         if let Ok(split) = &s.split {
             let part = word!("part of the round trip above");
@@ -122,34 +135,32 @@ fn table(caption: String, found: &[Found<'_>], zero_at_ns: u64) -> Table {
     Table { caption, heads: names, rows: found.iter().map(row).collect(), n_text_columns: 3 }
 }
 
-fn measured() -> String {
-    say!("Measured; percentiles with their {}", words::interval_of(Covers::Window))
-}
-
-/// How often each latency occurred, four to a figure: a round trip stands beside its parts.
-fn figures(found: &[Found<'_>], title: &str, zero_at_ns: u64) -> Vec<Figure> {
-    let drawn = |(at, chunk): (usize, &[Found<'_>])| {
-        let curves: Vec<distribution::Curve<'_>> = chunk
+/// How often each latency occurred: a figure for each CPU that was woken, and for each round trip with its parts.
+fn figures(found: &[Found<'_>]) -> Vec<Figure> {
+    let drawn = |(at, of): (usize, &[Found<'_>])| {
+        let curves: Vec<distribution::Curve<'_>> = of
             .iter()
             .enumerate()
             .filter(|(_, f)| f.latency.n > 0)
             .map(|(index, f)| distribution::Curve { name: &f.what, index, latency: f.latency })
             .collect();
-        let id = format!("found-{at}");
+        let (id, title) = (format!("found-{at}"), &of.first()?.figure);
         (!curves.is_empty()).then(|| Figure {
             svg: distribution::draw(&id, title, &curves),
-            title: title.into(),
+            title: title.clone(),
             caption: word!(
-                "How often each latency occurred (top, each scaled to its own peak) and the percentiles (below)."
+                "How often each latency occurred (top, each scaled to its own peak) and the percentiles (below); all that was \
+                 measured stands among the raw numbers."
             )
             .into(),
             label: "measured",
-            table: Some(table(measured(), chunk, zero_at_ns)),
-            csv: distribution_csv(chunk.iter().map(|f| (f.what.clone(), f.latency))),
+            table: None,
+            csv: distribution_csv(of.iter().map(|f| (f.what.clone(), f.latency))),
             id,
         })
     };
-    found.chunks(4).enumerate().filter_map(drawn).collect()
+    let each = found.chunk_by(|a, b| a.figure == b.figure).flat_map(|of| of.chunks(MOST_CURVES));
+    each.take(MOST_FIGURES).enumerate().filter_map(drawn).collect()
 }
 
 #[cfg(test)]
@@ -171,5 +182,28 @@ mod tests {
         let delta = IdleDelta { cpu: 0, states: vec![state("POLL", 0), state("C6", 12)] };
         assert_eq!(asleep(Some(&delta)), "; asleep in C6 12×");
         assert_eq!((asleep(None), section(&Evidence::default(), 0).is_none()), (String::new(), true));
+    }
+
+    #[test]
+    fn each_round_trip_is_drawn_with_its_parts_and_each_cpu_by_itself() {
+        let latency = Distribution::from_ns([10_000, 12_000, 14_000]);
+        let window = Window { start_at_ns: 0, end_at_ns: 1 };
+        let one = |figure: &str, what: &str| Found {
+            figure: figure.into(),
+            what: what.into(),
+            how: String::new(),
+            window: &window,
+            latency: &latency,
+        };
+        let cpus = ["timer", "eventfd", "ordinary timer", "ordinary eventfd", "futex"].map(|what| one("CPU 1", what));
+        let udp = ["udp round trip", "udp: responder"].map(|what| one("udp round trip", what));
+        let tcp = one("tcp round trip", "tcp round trip");
+        let all: Vec<Found<'_>> = cpus.into_iter().chain(udp).chain([tcp]).collect();
+        let drawn = figures(&all);
+        let titles: Vec<&str> = drawn.iter().map(|figure| figure.title.as_str()).collect();
+        assert_eq!(titles, ["CPU 1", "udp round trip", "tcp round trip"]);
+        assert!(drawn[1].svg.contains("udp: responder") && !drawn[1].svg.contains("tcp"), "{}", drawn[1].svg);
+        let many: Vec<Found<'_>> = (0..512).map(|cpu| one(&format!("CPU {cpu}"), "timer")).collect();
+        assert_eq!(figures(&many).len(), MOST_FIGURES);
     }
 }

@@ -125,10 +125,10 @@ pub(super) fn of(report: &Report) -> View {
     let evidence = &report.evidence;
     let zero_at_ns = zero_at_ns(evidence);
     let experiment = evidence.samples.experiment.as_ref().map(|run| experiment::view(run, "", zero_at_ns));
-    // Beside an experiment it is where that began; without one it is what was asked for.
-    let mut found = if experiment.is_none() { found::section(evidence, zero_at_ns) } else { None };
-    // A page has the numbers behind its figures.
-    found.iter_mut().for_each(|section| section.tables.clear());
+    let others = sections(evidence, zero_at_ns);
+    // Beside an experiment it is where that began. On a page the numbers are among the raw ones; alone it is what was asked for.
+    let found = experiment.is_none().then(|| found::section(evidence, zero_at_ns)).flatten();
+    let found = found.map(|section| Section { tables: Vec::new(), is_result: others.is_empty(), ..section });
     let (findings, no, cannot_tell) = findings::answers(&report.rulings);
     let is_restored = is_restored(evidence);
     View {
@@ -150,8 +150,8 @@ pub(super) fn of(report: &Report) -> View {
         experiment,
         trace: evidence.samples.trace.as_ref().map(|traced| super::trace::view::of(traced, false)),
         idle_tables: idle::tables(evidence),
-        as_found: if found.is_none() { found::as_found(evidence, zero_at_ns) } else { Table::default() },
-        sections: found.into_iter().chain(sections(evidence, zero_at_ns)).chain(costs(report)).collect(),
+        as_found: found::as_found(evidence, zero_at_ns),
+        sections: found.into_iter().chain(others).chain(costs(report)).collect(),
         how_to_apply: findings.iter().any(|f| !f.commands.is_empty()).then(how_to_apply),
         findings,
         no,
