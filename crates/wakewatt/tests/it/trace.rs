@@ -398,8 +398,9 @@ fn helper_ping_pong() {
     let wait = |event: &rustix::fd::OwnedFd| rustix::io::read(event, &mut [0u8; 8]).unwrap();
     let ring = |event: &rustix::fd::OwnedFd| rustix::io::write(event, &1u64.to_ne_bytes()).unwrap();
     let (theirs, mine) = (Arc::clone(&there), Arc::clone(&back));
+    let other = usize::from(std::env::var_os("WAKEWATT_ON_ONE_CPU").is_none());
     std::thread::spawn(move || {
-        pin(1);
+        pin(other);
         loop {
             wait(&theirs);
             ring(&mine);
@@ -419,16 +420,35 @@ fn helper_ping_pong() {
     println!("round trips {n} {}", (sum / n).as_nanos());
 }
 
-/// One attempt: mean round trip as the application sees it, and the mean of the attributed legs, with their count.
-fn one_round_trip() -> (f64, f64, f64) {
+/// What a trace of the helper says; how many round trips it made, and their mean in nanoseconds, as it saw them.
+fn ping_pong(more: &[(&str, &str)]) -> (Value, f64, f64) {
     let mut helper = Command::new(std::env::current_exe().unwrap());
     helper.args(["--exact", "trace::helper_ping_pong", "--nocapture"]).env("WAKEWATT_PING_PONG", "4");
+    helper.envs(more.iter().copied());
     let helper = Running(helper.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let document = document(&said(&mut wakewatt(&["trace", "--json", "--for", "30s", "--pid", &helper.pid()])));
     let out = helper.end().out;
     let line = out.lines().find_map(|l| Some(l.split_once("round trips ")?.1)).unwrap_or_else(|| panic!("{out}"));
     let (n, mean) = line.split_once(' ').unwrap();
-    let (n, round_trip): (f64, f64) = (n.parse().unwrap(), mean.parse().unwrap());
+    (document, n.parse().unwrap(), mean.parse().unwrap())
+}
+
+/// Both threads may run on one CPU only, and each wakes the other while it runs there: counted when it is woken, once, and one in eight timed.
+#[test]
+fn who_is_bound_to_a_busy_cpu_is_counted_once() {
+    let Some(_machine) = machine("who_is_bound_to_a_busy_cpu_is_counted_once") else { return };
+    let (document, round_trips, _) = ping_pong(&[("WAKEWATT_ON_ONE_CPU", "1")]);
+    let rows = document["rows"].as_array().unwrap();
+    let busy = rows.iter().find(|row| row["class"] == "busy").unwrap_or_else(|| panic!("{rows:?}"));
+    let [counted, timed] = [&busy["n"], &busy["latency"]["n"]].map(|n| n.as_f64().unwrap());
+    // Two of them each time; the third, a timer's, only where others kept the CPU from idling. The trace begins a moment after the helper.
+    assert!((1.0..=3.1).contains(&(counted / round_trips)), "{counted} in {round_trips} round trips");
+    assert!((0.5..=2.0).contains(&(8.0 * timed / counted)), "{timed} of {counted} are timed");
+}
+
+/// One attempt: mean round trip as the application sees it, and the mean of the attributed legs, with their count.
+fn one_round_trip() -> (f64, f64, f64) {
+    let (document, n, round_trip) = ping_pong(&[]);
     let remote = |cpu: u64| {
         let rows = document["by_cpu"].as_array().unwrap();
         let legs: Vec<(f64, f64)> = rows
