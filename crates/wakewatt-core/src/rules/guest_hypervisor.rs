@@ -6,7 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
-use wakewatt_words::{say, told, word};
+use wakewatt_words::{say, word};
 
 pub(super) struct GuestHypervisor;
 
@@ -55,7 +55,7 @@ impl Rule for GuestHypervisor {
                             "Only the host can change: its idle states and latency limits, halt polling \
                             (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and \
                             steal. {}",
-                            told(inside)
+                            inside
                         ),
                         word!("Halt polling and CPUs of one's own cost the host CPU time."),
                         word!("wakewatt measure wakeup in the guest, before and after a change on the host"),

@@ -2,10 +2,9 @@
 
 use super::super::charts::distribution;
 use super::super::data::Show;
-use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_figure};
 use super::section::Section;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::IdleDelta;
@@ -29,20 +28,11 @@ pub(super) fn section(samples: &[DiskSample]) -> Option<Section> {
             .filter(|(_, (_, s))| s.latency.n > 0)
             .map(|(index, (name, s))| distribution::Curve { name, index, latency: &s.latency })
             .collect();
-        if curves.is_empty() {
-            continue;
-        }
-        let id = format!("disk-{i}");
+        let caption = word!(
+            "How often each latency occurred (top, every engine scaled to its own peak) and the percentiles (below)."
+        );
         let title = word!("Latency of a read from disk");
-        out.figures.push(Figure {
-            svg: distribution::draw(&id, title, &curves),
-            title: title.into(),
-            caption: word!("How often each latency occurred (top, every engine scaled to its own peak) and the percentiles (below).").into(),
-            label: "measured",
-            table: None,
-            csv: distribution_csv(chunk.iter().map(|(name, s)| (name.clone(), &s.latency))),
-            id,
-        });
+        out.figures.extend(distribution_figure(format!("disk-{i}"), title, caption, &curves, None));
     }
     if !named.is_empty() {
         out.tables.push(table(&named));

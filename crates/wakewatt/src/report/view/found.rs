@@ -5,7 +5,7 @@ use super::super::charts::distribution;
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_figure};
 use super::section::Section;
 use super::waker;
 use wakewatt_core::covers::Covers;
@@ -144,20 +144,11 @@ fn figures(found: &[Found<'_>]) -> Vec<Figure> {
             .filter(|(_, f)| f.latency.n > 0)
             .map(|(index, f)| distribution::Curve { name: &f.what, index, latency: f.latency })
             .collect();
-        let (id, title) = (format!("found-{at}"), &of.first()?.figure);
-        (!curves.is_empty()).then(|| Figure {
-            svg: distribution::draw(&id, title, &curves),
-            title: title.clone(),
-            caption: word!(
-                "How often each latency occurred (top, each scaled to its own peak) and the percentiles (below); all that was \
-                 measured stands among the raw numbers."
-            )
-            .into(),
-            label: "measured",
-            table: None,
-            csv: distribution_csv(of.iter().map(|f| (f.what.clone(), f.latency))),
-            id,
-        })
+        let caption = word!(
+            "How often each latency occurred (top, each scaled to its own peak) and the percentiles (below); all that was \
+             measured stands among the raw numbers."
+        );
+        distribution_figure(format!("found-{at}"), &of.first()?.figure, caption, &curves, None)
     };
     let each = found.chunk_by(|a, b| a.figure == b.figure).flat_map(|of| of.chunks(MOST_CURVES));
     each.take(MOST_FIGURES).enumerate().filter_map(drawn).collect()

@@ -1,6 +1,8 @@
 //! Percentiles as cells, host facts, and the method: how each number was had.
 
+use super::super::charts::distribution::{self, Curve};
 use super::super::data::{Data, Show};
+use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
 use wakewatt_core::evidence::Evidence;
@@ -42,6 +44,27 @@ pub(super) fn distribution_table<'a>(
     let mut names = heads(&[word!("what")]);
     names.extend(heads(DISTRIBUTION_HEADS));
     Table { caption: caption.into(), heads: names, rows: rows.collect(), n_text_columns: 1 }
+}
+
+/// The figure of these curves, measured, with the buckets as its raw numbers and their percentiles as a table, where that has a caption;
+/// none without a curve.
+pub(super) fn distribution_figure(
+    id: String,
+    title: &str,
+    caption: impl Into<String>,
+    curves: &[Curve<'_>],
+    table: Option<String>,
+) -> Option<Figure> {
+    let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
+    (!curves.is_empty()).then(|| Figure {
+        svg: distribution::draw(&id, title, curves),
+        title: title.into(),
+        caption: caption.into(),
+        label: "measured",
+        table: table.map(|caption| distribution_table(&caption, named())),
+        csv: distribution_csv(named()),
+        id,
+    })
 }
 
 /// What a distribution's figure draws: every bucket, and the share of samples up to it.

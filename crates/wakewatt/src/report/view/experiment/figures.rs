@@ -5,7 +5,7 @@ use super::super::super::data::{Data, Show};
 use super::super::super::figure::Figure;
 use super::super::super::words;
 use super::super::metrics::metric_title;
-use super::super::samples::{distribution_csv, distribution_table};
+use super::super::samples::distribution_figure;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Unit};
 use wakewatt_words::{say, word};
 
@@ -39,21 +39,13 @@ pub(super) fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
             })
             .collect();
         let n: u64 = curves.iter().map(|c| c.latency.n).sum();
-        let id = format!("{id}dist{i}");
-        let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
-        (!curves.is_empty()).then(|| Figure {
-            svg: distribution::draw(&id, title, &curves),
-            title: words::sentence_case(title),
-            table: Some(distribution_table(&format!("{title}: {}", of_pooled()), named())),
-            csv: distribution_csv(named()),
-            id: id.clone(),
-            caption: say!(
-                "{}: how often each latency occurred (top, every arm scaled to its own peak) and the percentiles (below). {} samples pooled over all counted blocks: to see the shape, not to test.",
-                words::sentence_case(title),
-                words::count(n)
-            ),
-            label: "measured",
-        })
+        let caption = say!(
+            "{}: how often each latency occurred (top, every arm scaled to its own peak) and the percentiles (below). {} samples pooled over all counted blocks: to see the shape, not to test.",
+            words::sentence_case(title),
+            words::count(n)
+        );
+        let table = format!("{title}: {}", of_pooled());
+        distribution_figure(format!("{id}dist{i}"), &words::sentence_case(title), caption, &curves, Some(table))
     };
     sources.iter().enumerate().filter_map(figure).collect()
 }

@@ -3,9 +3,8 @@
 use super::super::super::charts::axis::{AxisSpec, Scale};
 use super::super::super::charts::distribution;
 use super::super::super::data::Show;
-use super::super::super::figure::Figure;
 use super::super::super::words;
-use super::super::samples::{distribution_csv, distribution_table};
+use super::super::samples::distribution_figure;
 use super::super::section::Section;
 use super::rate::plot;
 use super::{Runs, ask};
@@ -64,21 +63,9 @@ fn whole(runs: &Runs<'_>, out: &mut Section) {
         .collect();
     let Some((.., level)) = found.first() else { return };
     let title = say!("Latency at {}", ask(level, 0));
+    let caption =
+        word!("How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below).");
+    let table = say!("{title}: percentiles with their {}", words::interval_of(Covers::Window));
     let id = format!("{}-distribution", runs.id);
-    let named = || curves.iter().map(|c| (c.name.to_string(), c.latency));
-    out.figures.push(Figure {
-        svg: distribution::draw(&id, &title, &curves),
-        caption: word!(
-            "How often each latency occurred (top, every run scaled to its own peak) and the percentiles (below)."
-        )
-        .into(),
-        label: "measured",
-        table: Some(distribution_table(
-            &say!("{title}: percentiles with their {}", words::interval_of(Covers::Window)),
-            named(),
-        )),
-        csv: distribution_csv(named()),
-        title,
-        id,
-    });
+    out.figures.extend(distribution_figure(id, &title, caption, &curves, Some(table)));
 }
