@@ -1,10 +1,10 @@
 //! Pings: the round trip, and how long each stretch of the way took, by the idle state its CPU was woken from.
 
-use super::super::charts::distribution;
+use super::super::charts::distribution::Curve;
 use super::super::figure::Figure;
 use super::super::table::{Table, heads};
 use super::super::words;
-use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_csv};
+use super::samples::{DISTRIBUTION_HEADS, distribution_cells, distribution_figure};
 use super::section::{Section, label_word};
 use crate::icmp_text::who_pays;
 use wakewatt_core::samples::Label;
@@ -45,16 +45,8 @@ fn figure(i: usize, s: &IcmpSample) -> Option<Figure> {
     }
     let (id, name) = (format!("ping-{i}"), say!("ping to {}", s.peer));
     let title = word!("Round trip of a ping");
-    let curve = distribution::Curve { name: &name, index: 0, latency: &s.round_trip };
-    Some(Figure {
-        svg: distribution::draw(&id, title, &[curve]),
-        title: title.into(),
-        caption: word!("How often each round trip occurred (top) and the percentiles (below).").into(),
-        label: "measured",
-        table: None,
-        csv: distribution_csv([(name.clone(), &s.round_trip)]),
-        id,
-    })
+    let caption = word!("How often each round trip occurred (top) and the percentiles (below).");
+    distribution_figure(id, title, caption, &[Curve { name: &name, index: 0, latency: &s.round_trip }], None)
 }
 
 fn table(s: &IcmpSample) -> Table {

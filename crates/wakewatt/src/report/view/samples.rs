@@ -32,10 +32,7 @@ pub(super) fn distribution_cells(d: &Distribution) -> Vec<String> {
 }
 
 /// One row for each named distribution.
-pub(super) fn distribution_table<'a>(
-    caption: &str,
-    named: impl IntoIterator<Item = (String, &'a Distribution)>,
-) -> Table {
+fn distribution_table<'a>(caption: &str, named: impl IntoIterator<Item = (String, &'a Distribution)>) -> Table {
     let rows = named.into_iter().map(|(name, d)| {
         let mut row = vec![name];
         row.extend(distribution_cells(d));
@@ -68,7 +65,7 @@ pub(super) fn distribution_figure(
 }
 
 /// What a distribution's figure draws: every bucket, and the share of samples up to it.
-pub(super) fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a Distribution)>) -> String {
+fn distribution_csv<'a>(named: impl IntoIterator<Item = (String, &'a Distribution)>) -> String {
     let columns = [
         (word!("what"), Show::Text),
         (word!("up to"), Show::Ns),
