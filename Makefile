@@ -44,6 +44,8 @@ fmt:
 lint:
 	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "clippy is missing; install it: rustup component add clippy" >&2; exit 1; }
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+	@# What a newcomer's `make doctor` builds.
+	$(CARGO) clippy --quiet --locked --package wakewatt --no-default-features -- -D warnings
 
 unit: needs
 	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics yamllint=yamllint

@@ -4,9 +4,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::saved;
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
-#[cfg(feature = "parquet")]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
