@@ -122,6 +122,8 @@ mod tests {
             time_ns: 0,
             n_rejected: None,
             not_entered: None,
+            first_work: Vec::new(),
+            round_own_ratio: Vec::new(),
             wakes: vec![StateWake {
                 n_entered: 3000,
                 n_entered_any: 3000,

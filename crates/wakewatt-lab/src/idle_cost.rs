@@ -43,6 +43,8 @@ pub struct IdleCostPlan {
     pub states: Vec<String>,
     /// Kinds of wake-up.
     pub kinds: Vec<WakeKind>,
+    /// Measure what the first work after a pause takes, and what the CPU does for itself, as well?
+    pub has_first_work: bool,
     /// Pause before each wake-up.
     pub gap_ns: Option<u64>,
     /// Time per state and kind.
@@ -62,6 +64,7 @@ impl IdleCostPlan {
             allowed: allowed.clone(),
             states: Vec::new(),
             kinds: vec![WakeKind::Ipi],
+            has_first_work: false,
             gap_ns: Some(SHORT_GAP_NS),
             duration_ns: Some(SHORT_NS / n_states),
             seed,
@@ -92,7 +95,8 @@ pub fn measure(
     let gap_ns = plan.gap_ns.unwrap_or((GAP_TO_RESIDENCY * longest_ns).clamp(MIN_GAP_NS, MAX_GAP_NS));
     let duration_ns = plan.duration_ns.unwrap_or((N_FOR_P99 * gap_ns).clamp(MIN_DURATION_NS, MAX_DURATION_NS));
     let (kinds, set_cpus, seed, meters) = (plan.kinds.clone(), core.clone(), plan.seed, plan.meters.clone());
-    let spec = StateCostSpec { cpu, from_cpu, set_cpus, kinds, gap_ns, duration_ns, seed, meters };
+    let has_first_work = plan.has_first_work;
+    let spec = StateCostSpec { cpu, from_cpu, set_cpus, kinds, has_first_work, gap_ns, duration_ns, seed, meters };
     let _experiment = qos_global::Lock::take().map_err(|e| match e {
         HoldError::Busy => Refusal::Busy(e.to_string()),
         other => could_not(&other),

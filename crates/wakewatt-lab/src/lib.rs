@@ -13,6 +13,7 @@ pub mod watch;
 pub mod trace;
 pub mod capture;
 pub mod survey;
+pub mod table_work;
 pub mod busy;
 pub mod noise;
 mod surroundings;

@@ -5,22 +5,27 @@
 //! around each slice tell whether the state was really entered. The timer class flatters deep states, whose hardware may
 //! start to wake before the timer; the interrupt and the futex come unannounced (docs/methods/idle-states.md).
 
-use crate::bench::{self, BenchError, IdleBaseline, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice};
+use crate::bench::{
+    self, BenchError, FirstWorkSlice, FirstWorkSpec, IdleBaseline, RemoteKind, RemoteSpec, TimerSpec, WakeupSlice,
+};
 use crate::context::Lab;
 use crate::meters::Meters;
 use crate::state_arms::StateArms;
 use crate::state_energy::energy_of;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::not_done::NotDone;
-use wakewatt_core::samples::state_cost::{MIN_ENTERED_RATIO, StateCost, StateCosts, StateWake};
+use wakewatt_core::samples::state_cost::{FirstWork, MIN_ENTERED_RATIO, Piece, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::source::Source;
+use wakewatt_core::stats::distribution::{Distribution, Recorder};
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::units::Cpu;
+use wakewatt_host::affinity::Pinned;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::sched::MeasuringThread;
 
@@ -40,6 +45,8 @@ pub struct StateCostSpec {
     pub set_cpus: CpuSet,
     /// Kinds of wake-up.
     pub kinds: Vec<WakeKind>,
+    /// Are the first work after a pause, and what the CPU does for itself, measured too?
+    pub has_first_work: bool,
     /// Pause before each wake-up.
     pub gap_ns: u64,
     /// Time per state and kind, over all rounds.
@@ -59,6 +66,20 @@ struct Pool {
     round_waker_busy_ns: Vec<u64>,
 }
 
+/// Pieces of work, measured for half the time of a wake-up each: they need no 99th percentile.
+const PIECES: [Piece; 2] = [Piece::Trip, Piece::Table];
+
+/// So long nobody wakes the CPU, for what it does for itself.
+const REST: Duration = Duration::from_millis(250);
+
+/// The first work after a pause in one state while rounds go on.
+struct WorkPool {
+    piece: Piece,
+    all: FirstWorkSlice,
+    round_first_p50_ns: Vec<u64>,
+    round_again_p50_ns: Vec<u64>,
+}
+
 /// Measures every state of the arms, then puts all back. Reasons for what is missing are added to `not_done`.
 pub fn state_costs(
     spec: &StateCostSpec,
@@ -72,6 +93,12 @@ pub fn state_costs(
     let start_at_ns = monotonic_ns();
     let mut pools: Vec<Vec<Pool>> =
         (0..n_states).map(|_| spec.kinds.iter().map(|_| Pool::default()).collect()).collect();
+    let pieces = if spec.has_first_work { &PIECES[..] } else { &[] };
+    // Once, awake: the same work in every state.
+    let n_units = if spec.has_first_work { bench::units_on(spec.cpu).unwrap_or(1) } else { 0 };
+    let mut works: Vec<Vec<WorkPool>> =
+        (0..n_states).map(|_| pieces.iter().copied().map(WorkPool::new).collect()).collect();
+    let mut own: Vec<Vec<f64>> = vec![Vec::new(); n_states];
     let mut failed: Vec<Option<String>> = vec![None; n_states];
     let rejected_before: Vec<Option<u64>> = arms.states().iter().map(|s| n_rejected(src, spec.cpu, s.index)).collect();
     let (mut random, mut n_rounds) = (Random::new(spec.seed), 0);
@@ -99,13 +126,22 @@ pub fn state_costs(
                 match slice(spec, *kind, src, stop) {
                     Ok((slice, busy)) => pool.add(slice, &busy),
                     Err(_) if stop.load(Ordering::Relaxed) => break 'rounds,
-                    // A kind that does not work here is said once, by the caller's `not_done`.
                     Err(why) => {
-                        let line = NotDone::named(format!("{} wake-up", kind.word()), why.to_string());
                         pool.nothing();
-                        if !not_done.contains(&line) {
-                            not_done.push(line);
-                        }
+                        say_once(not_done, &format!("{} wake-up", kind.word()), &why);
+                    }
+                }
+            }
+            if spec.has_first_work {
+                own[state].extend(own_ratio(spec.cpu, src));
+            }
+            for pool in &mut works[state] {
+                match bench::first_work(first_work(spec, pool.piece, n_units), stop) {
+                    Ok(slice) => pool.add(&slice),
+                    Err(_) if stop.load(Ordering::Relaxed) => break 'rounds,
+                    Err(why) => {
+                        pool.add(&FirstWorkSlice::default());
+                        say_once(not_done, "first work after a pause", &why);
                     }
                 }
             }
@@ -116,8 +152,10 @@ pub fn state_costs(
     let energy = meters.map(|meters| energy_of(&mut arms, spec.cpu, meters, spec.seed, lab));
     let scheduling = pools.iter().flatten().find_map(|p| p.slice.as_ref()).map(|s| s.sample.scheduling.clone());
     let mut states = Vec::with_capacity(n_states);
-    for (at, pools) in pools.into_iter().enumerate() {
+    for (at, (pools, work)) in pools.into_iter().zip(works).enumerate() {
         let mut cost = cost(spec, &arms, at, pools);
+        cost.first_work = work.into_iter().filter_map(WorkPool::told).collect();
+        cost.round_own_ratio = std::mem::take(&mut own[at]);
         cost.n_rejected = rejected_after[at].zip(rejected_before[at]).map(|(b, a)| b.saturating_sub(a));
         cost.not_entered = failed[at].take().or_else(|| verdict(&cost, &arms, at, facts));
         states.push(cost);
@@ -140,6 +178,45 @@ pub fn state_costs(
     };
     costs.compare_with_floor();
     costs
+}
+
+/// What does not work here is said once.
+fn say_once(not_done: &mut Vec<NotDone>, what: &str, why: &BenchError) {
+    let line = NotDone::named(what, why.to_string());
+    if !not_done.contains(&line) {
+        not_done.push(line);
+    }
+}
+
+fn first_work(spec: &StateCostSpec, piece: Piece, n_units: u64) -> FirstWorkSpec {
+    let duration_ns = spec.duration_ns / u64::from(ROUNDS) / PIECES.len() as u64;
+    FirstWorkSpec { cpu: spec.cpu, piece, n_units, gap_ns: spec.gap_ns, warmup_ns: WARMUP_NS, duration_ns }
+}
+
+impl WorkPool {
+    fn new(piece: Piece) -> WorkPool {
+        let all = FirstWorkSlice::default();
+        WorkPool { piece, all, round_first_p50_ns: Vec::new(), round_again_p50_ns: Vec::new() }
+    }
+
+    /// A slice without work is a round without: 0.
+    fn add(&mut self, slice: &FirstWorkSlice) {
+        let p50_ns = |of: &Recorder| Distribution::recorded(of).p50_ns().unwrap_or(0);
+        self.round_first_p50_ns.push(p50_ns(&slice.first));
+        self.round_again_p50_ns.push(p50_ns(&slice.again));
+        self.all.first.append(&slice.first);
+        self.all.again.append(&slice.again);
+    }
+
+    fn told(self) -> Option<FirstWork> {
+        (!self.all.first.is_empty()).then(|| FirstWork {
+            piece: self.piece,
+            first: Distribution::recorded(&self.all.first),
+            again: Distribution::recorded(&self.all.again),
+            round_first_p50_ns: self.round_first_p50_ns,
+            round_again_p50_ns: self.round_again_p50_ns,
+        })
+    }
 }
 
 impl Pool {
@@ -192,6 +269,28 @@ fn slice(
     Ok((slice, busy))
 }
 
+/// What a CPU does for itself while nobody wakes it, as a part of the time; none without idle counters.
+fn own_ratio(cpu: Cpu, src: &dyn Source) -> Option<f64> {
+    // A sleep is counted when it ends, so both ends are a moment in which the CPU runs; what runs then lies outside.
+    let (_, from_ns) = moment_on(cpu)?;
+    let idle = IdleBaseline::read(src, &[cpu]);
+    std::thread::sleep(REST);
+    let (until_ns, _) = moment_on(cpu)?;
+    let took_ns = until_ns.checked_sub(from_ns).filter(|ns| *ns > 0)?;
+    let idle_ns: u64 = idle.since(src).iter().flat_map(|delta| &delta.states).map(|state| state.time_ns).sum();
+    (idle_ns > 0).then(|| took_ns.saturating_sub(idle_ns) as f64 / took_ns as f64)
+}
+
+/// When a thread began to run on a CPU, and when it was about to end.
+fn moment_on(cpu: Cpu) -> Option<(u64, u64)> {
+    let moment = move || {
+        let _pin = Pinned::to(cpu).ok()?;
+        let began_ns = monotonic_ns();
+        Some((began_ns, monotonic_ns()))
+    };
+    std::thread::spawn(moment).join().ok()?
+}
+
 /// Makes a CPU run something for a moment. One that cannot be used is found out by the measurement.
 fn stir(cpu: Cpu) {
     let _ = std::thread::spawn(move || drop(MeasuringThread::enter(Some(cpu), None))).join();
@@ -237,6 +336,8 @@ fn cost(spec: &StateCostSpec, arms: &StateArms<'_>, at: usize, pools: Vec<Pool>)
         n_rejected: None,
         not_entered: None,
         wakes: Vec::new(),
+        first_work: Vec::new(),
+        round_own_ratio: Vec::new(),
     };
     for (kind, pool) in spec.kinds.iter().zip(pools) {
         let Some(slice) = pool.slice else { continue };

@@ -379,3 +379,58 @@ fn an_exit_grows_with_the_sleep_and_is_another_where_another_cpu_ends_it() {
     let said = p50(&server);
     assert!(said < 95e3, "{said}");
 }
+
+#[test]
+fn cold_work_grows_with_the_time_since_the_last_request_whatever_the_cpu_did_for_itself() {
+    let row = |asleep, exit| After { asleep, exit };
+    let poll = IdleState {
+        cold_after: vec![row(Span::us(100), Span::us(10)), row(Span::ms(10), Span::us(30))],
+        ..IdleState::poll()
+    };
+    let mut server = plain(1.0, 1, 1);
+    server.machine[0].wake_cost = Span(0);
+    server.machine[0].idle = Idle { table: None, state: vec![poll], ..Idle::default() };
+    server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
+    let every =
+        |us: f64| Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![us], ..Arrivals::poisson(1.0) };
+    server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+    let p50_us = |server: &Server| run(server).quantiles.iter().find(|q| q.q == 0.5).unwrap().ns.value / 1e3;
+    // 1 ms is half way from 100 us to 10 ms by logarithm, less what the request takes.
+    server.workload.arrivals = every(1000.0);
+    let apart = p50_us(&server);
+    assert!((apart - 25.0).abs() < 0.5, "{apart}");
+    // Work of its own in between warms nothing: a sleep begins anew, the time without a request goes on.
+    server.machine[0].timers = Some(Timers { every: Span::us(170), work: Span::us(1) });
+    let beside = p50_us(&server);
+    assert!((beside - 25.0).abs() < 1.5, "{beside}");
+    server.workload.arrivals = every(20_000.0);
+    let cold = p50_us(&server);
+    assert!((cold - 35.0).abs() < 1.5, "{cold}");
+}
+
+#[test]
+fn a_pause_that_kept_ticks_cut_costs_the_kernel_its_whole_length() {
+    let row = |asleep, exit| After { asleep, exit };
+    let overhead = vec![row(Span::ms(1), Span::us(5)), row(Span::ms(10), Span::us(50))];
+    let mut server = plain(1.0, 1, 1);
+    server.machine[0].wake_cost = Span(0);
+    server.machine[0].idle = Idle {
+        table: None,
+        state: vec![
+            IdleState { overhead, ..IdleState::poll() },
+            IdleState { cold: Span::us(7), ..IdleState::claimed("C1", Span::us(2), Span::us(2)) },
+        ],
+        max_latency: Some(Span(0)),
+        ..Idle::default()
+    };
+    server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
+    server.workload.arrivals =
+        Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![10_000.0], ..Arrivals::poisson(1.0) };
+    server.run = Run { duration: Span::ms(900), warmup: Span::ms(100), replications: 2, ..Run::default() };
+    let cpu_us = |server: &Server| run(server).machines[0].cpu_per_request_ns.value / 1e3;
+    assert!((cpu_us(&server) - 55.0).abs() < 1.0, "{}", cpu_us(&server));
+    // A state without rows keeps its own cold work beside one that has some.
+    server.machine[0].idle.state[0].cold_after = vec![row(Span::us(1), Span::us(1))];
+    (server.machine[0].idle.max_latency, server.machine[0].idle.governor) = (None, IdleGovernor::Fixed);
+    assert!((cpu_us(&server) - 12.0).abs() < 0.2, "{}", cpu_us(&server));
+}

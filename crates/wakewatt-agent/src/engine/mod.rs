@@ -332,7 +332,7 @@ impl Engine {
     }
 
     fn read(&mut self) {
-        let was_due = self.look();
+        let has_made_facts = self.look();
         (self.node, self.rates) = (None, None);
         self.sampler.read();
         // Before anything is counted under a name that is no longer its own; once a minute, for counters that run backwards by themselves.
@@ -346,7 +346,8 @@ impl Engine {
         self.totals.advance(&self.sampler.layout, self.sampler.latest());
         self.sampler.others(0..PRESSURE_FILES.len(), |file, read| self.pressures.advance(file, read));
         let limit = self.now().global_limit;
-        if self.limit.replace(limit).is_some_and(|before| before != limit) {
+        let has_held = self.limit.replace(limit).is_some_and(|before| before != limit);
+        if has_held {
             self.hold();
         }
         let mut trouble = self.feed.as_ref().err().cloned().flatten();
@@ -402,8 +403,9 @@ impl Engine {
             own: &self.own,
             is_per_cpu: self.plan.is_per_cpu,
         })));
-        // Guards and the server, which come after the first reading, are let go of a minute later.
-        if was_due {
+        // Guards and the server, which come after the first reading, are let go of when settings have settled, a minute later. A look that found
+        // everything as it was has used little that a reading does not use, and what is let go of costs the next reading its faults.
+        if has_made_facts || has_held {
             own_pages::let_go();
         }
     }
@@ -454,11 +456,12 @@ impl Engine {
         self.history.trouble()
     }
 
-    /// Settings and findings, where they are due; was either?
+    /// Settings and findings, where they are due; was more read than files that tell of a change?
     fn look(&mut self) -> bool {
         let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() >= every);
         let (are_settings_due, are_findings_due) =
             (is_due(self.settings_at, SETTINGS_EVERY), is_due(self.findings_at, FINDINGS_EVERY));
+        let mut has_made_facts = are_findings_due;
         if are_settings_due {
             self.settings_at = Some(Instant::now());
             self.has_looked = false;
@@ -481,6 +484,7 @@ impl Engine {
             if !are_findings_due && (is_limited || has_changed) {
                 self.hold();
             }
+            has_made_facts |= has_changed || is_settling || is_limited;
         }
         if are_findings_due {
             let facts = self.facts(|_| true);
@@ -488,7 +492,7 @@ impl Engine {
             self.described.judge(facts, clock::realtime_ns() / 1_000_000);
             self.findings_at = Some(Instant::now());
         }
-        are_settings_due || are_findings_due
+        has_made_facts
     }
 
     fn telltale(&mut self) -> u32 {

@@ -132,6 +132,8 @@ pub(super) mod tests {
             n_rejected: None,
             not_entered: not_entered.map(str::to_string),
             wakes: vec![wake],
+            first_work: Vec::new(),
+            round_own_ratio: Vec::new(),
         };
         let costs = StateCosts {
             driver: Some("intel_idle".into()),

@@ -137,6 +137,8 @@ mod tests {
             n_rejected: None,
             not_entered: None,
             wakes: vec![wake],
+            first_work: Vec::new(),
+            round_own_ratio: Vec::new(),
         }
     }
 

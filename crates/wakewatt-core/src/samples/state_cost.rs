@@ -86,6 +86,46 @@ pub struct StateCost {
     pub not_entered: Option<String>,
     /// The wake-ups, by kind.
     pub wakes: Vec<StateWake>,
+    /// What the first work after a pause takes; empty where it was not asked for or could not be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_work: Vec<FirstWork>,
+    /// What the CPU did for itself while nobody woke it, as a part of the time, round by round, by its idle counters; rounds without are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_own_ratio: Vec<f64>,
+}
+
+/// A piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Piece {
+    /// A request and its answer over a TCP connection, both ends by one thread: mostly the kernel's code.
+    Trip,
+    /// 100 us of arithmetic over a table of 256 KiB: what a transaction of `load steps` does.
+    Table,
+}
+
+/// The same piece of work as the first thing after a pause, and at once again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FirstWork {
+    /// Which.
+    pub piece: Piece,
+    /// As the first thing, all rounds together.
+    pub first: Distribution,
+    /// At once again.
+    pub again: Distribution,
+    /// The median of each round, in order, as the first thing; 0 is a round without.
+    pub round_first_p50_ns: Vec<u64>,
+    /// The same at once again.
+    pub round_again_p50_ns: Vec<u64>,
+}
+
+impl FirstWork {
+    /// What the first takes longer than the one at once after it, paired by round.
+    pub fn extra(&self) -> Option<Extra> {
+        extra(&self.round_first_p50_ns, &self.round_again_p50_ns, 0)
+    }
 }
 
 /// One kind of wake-up out of one state.
@@ -233,6 +273,11 @@ impl StateCost {
         self.not_entered.is_none()
     }
 
+    /// The first work after a pause, of one piece.
+    pub fn first_work(&self, piece: Piece) -> Option<&FirstWork> {
+        self.first_work.iter().find(|work| work.piece == piece)
+    }
+
     /// The wake-ups of one kind.
     pub fn wake(&self, kind: WakeKind) -> Option<&StateWake> {
         self.wakes.iter().find(|w| w.kind == kind)
@@ -355,6 +400,8 @@ mod tests {
             n_rejected: None,
             not_entered: None,
             wakes: vec![wake],
+            first_work: Vec::new(),
+            round_own_ratio: Vec::new(),
         }
     }
 
@@ -370,6 +417,22 @@ mod tests {
         // 0 is a round without.
         assert_eq!((busy.median_ns, busy.low_ns, busy.high_ns, busy.n_rounds), (16.0, 12.0, 20.0, 2));
         assert_eq!((wake.extra_waker_busy, costs.states[0].wakes[0].extra_busy), (None, None));
+    }
+
+    #[test]
+    fn first_work_is_paired_with_the_same_at_once_again() {
+        let work = FirstWork {
+            piece: Piece::Trip,
+            first: Distribution::default(),
+            again: Distribution::default(),
+            round_first_p50_ns: vec![30, 50, 0, 90],
+            round_again_p50_ns: vec![10, 12, 11, 0],
+        };
+        // A round without one of them is none.
+        let extra = work.extra().unwrap();
+        assert_eq!((extra.median_ns, extra.low_ns, extra.high_ns, extra.n_rounds), (29.0, 20.0, 38.0, 2));
+        let cost = StateCost { first_work: vec![work], ..state("C6", false, &[1]) };
+        assert!(cost.first_work(Piece::Trip).is_some() && cost.first_work(Piece::Table).is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 pub mod clock_bound;
 pub mod disk;
+pub mod first_work;
 pub(crate) mod gaps;
 pub mod hand_over;
 pub mod icmp;
@@ -28,6 +29,7 @@ pub mod work;
 
 pub use clock_bound::clock_bound;
 pub use disk::{DiskSlice, DiskSpec, disk};
+pub use first_work::{FirstWorkSlice, FirstWorkSpec, first_work, units_on};
 pub use hand_over::{HandOverSlice, hand_over};
 pub use icmp::{IcmpSpec, ping};
 pub use icmp_observe::observe;

@@ -6,7 +6,7 @@
 
 use super::Announce;
 use super::message::{Counted, Order, Reply};
-use super::work::units_for;
+use crate::table_work::units_for;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;

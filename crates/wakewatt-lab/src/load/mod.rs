@@ -28,7 +28,6 @@ pub mod settings;
 pub mod steps;
 pub mod usage;
 pub mod within;
-pub mod work;
 pub mod worker;
 
 pub use engine::{Engine, LoadError, Spec};

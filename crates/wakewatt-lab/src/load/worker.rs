@@ -9,7 +9,7 @@
 use super::message::{Counted, Order, Reply, Times};
 use super::pace::{self, Pace, Tally};
 use super::schedule::Schedule;
-use super::work::Work;
+use crate::table_work::Work;
 use std::io::{BufRead, Write};
 use std::num::NonZeroU64;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -123,6 +123,9 @@ impl Engine {
             self.begin(cpu, job);
             return;
         }
+        if j.stage != OWN {
+            self.worked(cpu);
+        }
         // First what the job does next, so that a reply finds this CPU still awake; then what this CPU does.
         if is_interrupt {
             self.after_interrupt(job)

@@ -151,9 +151,14 @@ impl Engine {
             exit += idle.package_exit_ns;
         }
         let awake_at = entered + exit;
-        let cold = idle.cold_ns[state];
+        let cold = match idle.cold_after[state].as_slice() {
+            [] => idle.cold_ns[state],
+            rows => self.cold(cpu, rows),
+        };
         if idle.has_waker {
-            let (overhead, send) = (After::exit_ns(&idle.overhead[state], slept), idle.send_ns[state]);
+            // By the whole pause: ticks that are kept cut it into several sleeps.
+            let paused = self.now.saturating_sub(self.cpus[cpu].idle_since_ns);
+            let (overhead, send) = (After::exit_ns(&idle.overhead[state], paused), idle.send_ns[state]);
             self.owe(cpu, overhead);
             if let Some(waker) = waker {
                 self.owe(waker, send);
@@ -193,6 +198,21 @@ impl Engine {
             self.queue.push(awake_at, event(kind::CPU, stamp, cpu as u32));
         } else {
             self.awake(cpu);
+        }
+    }
+
+    /// Work that the job of a waking CPU gets because this CPU has worked for no request since some time; its own work gets none.
+    fn cold(&self, cpu: usize, rows: &[After]) -> f64 {
+        let is_own = self.jobs.get(self.cpus[cpu].job as usize).is_none_or(|job| job.stage == OWN);
+        let worked_ns = self.worked_ns.get(cpu).copied().unwrap_or(0);
+        if is_own { 0.0 } else { After::exit_ns(rows, self.now.saturating_sub(worked_ns)) }
+    }
+
+    /// This CPU has worked for a request until now, where that is asked for.
+    pub(super) fn worked(&mut self, cpu: usize) {
+        if self.plan.machines[self.cpus[cpu].machine as usize].policy.idle.has_cold_after {
+            self.worked_ns.resize(self.cpus.len(), 0);
+            self.worked_ns[cpu] = self.now;
         }
     }
 

@@ -206,6 +206,8 @@ struct Engine {
     shares: Vec<Share>,
     /// CPU by CPU, kernel work that waits until the CPU has nothing else to do; empty where no idle state makes any.
     owed: Vec<f64>,
+    /// When each CPU last ended work for a request; empty where nobody asks.
+    worked_ns: Vec<u64>,
     /// CPU by CPU, for the governors that ask: how long it had been idle when they last did.
     idle_at_sample_ns: Vec<u64>,
     jobs: Vec<Job>,
@@ -255,6 +257,7 @@ impl Engine {
             now: 0,
             cpus: Vec::new(),
             owed: Vec::new(),
+            worked_ns: Vec::new(),
             minds: Vec::new(),
             cores: Vec::new(),
             packages: Vec::new(),

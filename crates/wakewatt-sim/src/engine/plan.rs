@@ -94,6 +94,10 @@ pub(super) struct IdlePlan {
     /// The same where another CPU woke it; no rows where it is alike.
     pub(super) exit_by_ipi: Vec<Vec<After>>,
     pub(super) cold_ns: Vec<f64>,
+    /// The same by time without a request; no rows where it is alike.
+    pub(super) cold_after: Vec<Vec<After>>,
+    /// Does any state have such rows: is the time without a request to be known?
+    pub(super) has_cold_after: bool,
     pub(super) overhead: Vec<Vec<After>>,
     pub(super) send_ns: Vec<f64>,
     /// Does any state have an exit, an overhead or a sending of its own kind: is who wakes to be asked for?
@@ -333,6 +337,8 @@ fn idle_plan(idle: &Idle, m: &Machine) -> IdlePlan {
         exit: states.iter().map(exit).collect(),
         exit_by_ipi: states.iter().map(|s| s.after_ipi.clone()).collect(),
         cold_ns: states.iter().map(|s| s.cold.ns() as f64).collect(),
+        cold_after: states.iter().map(|s| s.cold_after.clone()).collect(),
+        has_cold_after: states.iter().any(|s| !s.cold_after.is_empty()),
         overhead: states.iter().map(|s| s.overhead.clone()).collect(),
         send_ns: states.iter().map(|s| s.send.ns() as f64).collect(),
         has_waker: states.iter().any(|s| !s.after_ipi.is_empty() || !s.overhead.is_empty() || s.send.ns() > 0),

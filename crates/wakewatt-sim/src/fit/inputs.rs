@@ -6,7 +6,8 @@ use crate::span::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wakewatt_core::evidence::Evidence;
-use wakewatt_core::samples::state_cost::{Extra, StateCosts, StateWake};
+use wakewatt_core::samples::load::Kind;
+use wakewatt_core::samples::state_cost::{Extra, Piece, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::stats::middle::median;
 
@@ -58,9 +59,25 @@ pub struct Exit {
     /// CPU time that a sleep adds by its length, where that was measured: the kernel's way in and out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<ExitAfter>,
+    /// What a round trip over TCP takes longer as the first thing after a pause of this length, where that was measured: also after polling.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cold_trip: Vec<ExitAfter>,
+    /// The same of a transaction of `load steps`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cold_table: Vec<ExitAfter>,
+    /// What a CPU does for itself while it is in it, as a part of the time, where that was measured: ticks that are kept, interrupts, daemons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ratio: Option<f64>,
     /// CPU time that waking a CPU out of it costs another one, in nanoseconds; none where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<u64>,
+}
+
+impl Exit {
+    /// What the first work after a pause takes longer, by the piece that is most like the requests of a load.
+    pub fn cold(&self, kind: Kind) -> &[ExitAfter] {
+        if kind == Kind::Steps { &self.cold_table } else { &self.cold_trip }
+    }
 }
 
 /// What leaving an idle state costs after a sleep of about this length.
@@ -110,7 +127,11 @@ impl Inputs {
                 };
                 if state.polling { Vec::new() } else { costs.iter().filter_map(one).collect() }
             };
-            let measured_ns = of_state(&BY_TIMER, |wake| wake.extra).first().map(|(_, ns)| *ns);
+            let by_timer = of_state(&BY_TIMER, |wake| wake.extra);
+            let usual_ns = by_timer.first().map(|(gap_ns, _)| *gap_ns);
+            let of_usual: Vec<(u64, u64)> =
+                by_timer.iter().copied().filter(|(gap, _)| Some(*gap) == usual_ns).collect();
+            let measured_ns = by_length(of_usual, 1).first().map(|row| row.ns);
             let ns = if state.polling { 0 } else { measured_ns.unwrap_or(claimed_ns / USUAL_EXIT) };
             let sent =
                 of_state(&BY_ANOTHER_CPU, |wake| sure(wake.extra_waker_busy)).into_iter().map(|(_, ns)| ns as f64);
@@ -118,9 +139,12 @@ impl Inputs {
                 state: row.name.clone(),
                 ns,
                 is_measured: state.polling || measured_ns.is_some(),
-                after: by_length(of_state(&BY_TIMER, |wake| wake.extra), 2),
+                after: by_length(by_timer, 2),
                 after_ipi: by_length(of_state(&BY_ANOTHER_CPU, |wake| wake.extra), 1),
-                busy: by_length(of_state(&BY_TIMER[..1], |wake| sure(wake.extra_busy)), 1),
+                busy: sleeps(&costs, &row.name),
+                own_ratio: own_ratio(&costs, &row.name),
+                cold_trip: cold(&costs, &row.name, Piece::Trip),
+                cold_table: cold(&costs, &row.name, Piece::Table),
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Below a second.
                 send_ns: median(&mut sent.collect::<Vec<_>>()).map(|ns| ns as u64),
             });
@@ -129,6 +153,10 @@ impl Inputs {
         let claimed: Vec<&str> = exits.iter().filter(|e| !e.is_measured).map(|e| e.state.as_str()).collect();
         if !claimed.is_empty() {
             remarks.push(format!("What leaving {} costs was not measured: half of what is claimed is taken. `wakewatt measure idle --save` says better.", claimed.join(", ")));
+        }
+        let some = |is_known: fn(&Exit) -> bool| exits.iter().any(is_known) && !exits.iter().all(is_known);
+        if some(|e| !e.cold_trip.is_empty() && !e.cold_table.is_empty()) || some(|e| e.own_ratio.is_some()) {
+            remarks.push("What the first work after a pause takes, or what a CPU does for itself, was measured in some of the states only: in others it is taken as if no pause cooled, or not taken.".into());
         }
         let named = first.facts.idle.governor.get().map(String::as_str);
         let governor = match named {
@@ -158,6 +186,17 @@ impl Inputs {
         Ok(Inputs { states, exits, governor, kernel, loads, remarks })
     }
 
+    /// What a CPU does for itself in the state in which it does least, as a part of the time; none where that was not measured of each.
+    pub(super) fn least_own_ratio(&self) -> Option<f64> {
+        let all: Option<Vec<f64>> = self.exits.iter().map(|exit| exit.own_ratio).collect();
+        all?.into_iter().min_by(f64::total_cmp)
+    }
+
+    /// What the first work after the coldest pause takes longer, in any state; none where that was not measured.
+    pub(super) fn coldest_ns(&self, kind: Kind) -> Option<u64> {
+        self.exits.iter().flat_map(|exit| exit.cold(kind)).map(|row| row.ns).max().filter(|ns| *ns > 0)
+    }
+
     /// Loads under a setting, by the arm's id or title, or by the run's title.
     pub fn under(&self, name: &str) -> Result<Vec<&Loads>, FitError> {
         let found: Vec<&Loads> =
@@ -173,15 +212,43 @@ impl Inputs {
     }
 }
 
-/// Where at least so many lengths of sleep were measured; a longer sleep is never easier to leave, so noise that says so is levelled.
-fn by_length(rows: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
-    let rows: BTreeMap<u64, u64> = rows.into_iter().collect();
+/// Where at least so many lengths of sleep were measured: the middle of what was measured of each. A longer sleep is never easier to leave, so noise
+/// that says so is levelled.
+fn by_length(measured: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
+    let mut rows: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (asleep_ns, ns) in measured {
+        rows.entry(asleep_ns).or_default().push(ns as f64);
+    }
     let mut most = 0;
-    let mut level = |(asleep_ns, ns): (u64, u64)| {
+    let mut level = |(asleep_ns, mut all): (u64, Vec<f64>)| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Between whole numbers.
+        let ns = median(&mut all).unwrap_or(0.0) as u64;
         most = ns.max(most);
         ExitAfter { asleep_ns, ns: most }
     };
     if rows.len() < least { Vec::new() } else { rows.into_iter().map(&mut level).collect() }
+}
+
+/// CPU time that a sleep in a state takes, by the pause: beyond the floor's, which does more, or less, for itself in that time than this state.
+pub(super) fn sleeps(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter> {
+    let floor = costs.iter().find_map(|c| c.floor.as_deref()).and_then(|floor| own_ratio(costs, floor));
+    let more_own = floor.zip(own_ratio(costs, state)).map_or(0.0, |(floor, own)| floor - own);
+    let one = |costs: &&StateCosts| {
+        let cost = costs.states.iter().find(|s| s.name == state && s.is_entered() && !s.is_polling)?;
+        let extra = cost.wake(BY_TIMER[0])?.extra_busy?;
+        let back_ns = more_own * costs.gap_ns as f64;
+        let extra = Extra { median_ns: extra.median_ns + back_ns, low_ns: extra.low_ns + back_ns, ..extra };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Within a second.
+        sure(Some(extra)).map(|extra| (costs.gap_ns, extra.median_ns.clamp(0.0, 1e9) as u64))
+    };
+    by_length(costs.iter().filter_map(one).collect(), 1)
+}
+
+/// What a CPU does for itself in a state, as a part of the time: the median over all rounds.
+fn own_ratio(costs: &[&StateCosts], state: &str) -> Option<f64> {
+    let of_state = costs.iter().flat_map(|costs| &costs.states).filter(|s| s.name == state && s.is_entered());
+    median(&mut of_state.flat_map(|s| &s.round_own_ratio).copied().collect::<Vec<_>>())
+        .filter(|r| (0.0..0.5).contains(r))
 }
 
 /// Which of a wake-up's extras.
@@ -190,6 +257,16 @@ type Of = fn(&StateWake) -> Option<Extra>;
 /// One that every round found.
 fn sure(extra: Option<Extra>) -> Option<Extra> {
     extra.filter(|extra| extra.low_ns > 0.0)
+}
+
+/// What the first work after a pause in a state takes longer than at once again, by the pause.
+fn cold(costs: &[&StateCosts], state: &str, piece: Piece) -> Vec<ExitAfter> {
+    let longer = |costs: &&StateCosts| {
+        let cost = costs.states.iter().find(|s| s.name == state && s.is_entered())?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Within a second.
+        Some((costs.gap_ns, cost.first_work(piece)?.extra()?.median_ns.clamp(0.0, 1e9) as u64))
+    };
+    by_length(costs.iter().filter_map(longer).collect(), 2)
 }
 
 /// An extra of a state over the floor, of one kind of wake-up.

@@ -17,6 +17,7 @@ mod tests;
 pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
 pub use loads::{Loaded, Loads};
 pub use model::Numbers;
+use model::Usual;
 
 use crate::server::Server;
 use serde::{Deserialize, Serialize};
@@ -160,11 +161,14 @@ fn modelled(
 }
 
 /// At low load each request meets a sleep, so three levels hardly tell what a sleep adds from what each CPU does for itself. A sleep is taken to
-/// add some ten microseconds: that much more counts as much as a residual of 5 %.
+/// add some ten microseconds: that much more counts as much as a residual of 5 %. Where the first work after pauses was measured, a request is taken
+/// to be as sensitive as that work, and where a CPU's own doing was measured, it is taken to be that; as much again, more or less, counts as 5 %.
 const PER_SLEEP_NS: f64 = 10_000.0;
+const OWN_NS: f64 = 20_000.0;
 const UNLIKELY: f64 = 0.05;
 
 fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize) -> Result<Calibrated<'a>, FitError> {
+    let usual = Usual::of(inputs, load.kind);
     let residuals = |theta: &[f64]| -> Result<Vec<f64>, FitError> {
         let numbers = Numbers::of(theta);
         let mut all = Vec::new();
@@ -175,10 +179,12 @@ fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize
                 |measured: Option<f64>, modelled: Option<f64>| measured.map(|_| off(measured, modelled).unwrap_or(9.0));
             all.extend(far(level.took.p50_ns, took.p50_ns).into_iter().chain(far(level.took.cpu_ns, took.cpu_ns)));
         }
-        all.push(UNLIKELY * numbers.per_sleep_ns / PER_SLEEP_NS);
+        let beyond = |number: f64, usual: f64, least: f64| UNLIKELY * (number - usual) / usual.max(least);
+        all.push(beyond(numbers.per_sleep_ns, usual.per_sleep_ns, PER_SLEEP_NS));
+        all.extend(usual.own_ns.map(|own_ns| beyond(numbers.own_ns, own_ns, OWN_NS)));
         Ok(all)
     };
-    let theta = least_squares::least(&Numbers::guess(load).list(), residuals)?;
+    let theta = least_squares::least(&Numbers::guess(load, &usual).list(), residuals)?;
     let mut model = Calibrated { load, numbers: Numbers::of(&theta), fitted: Vec::new(), rms_ratio: 0.0 };
     for level in &load.levels {
         let modelled = model.took(inputs, level, on, n_threads)?;
@@ -206,7 +212,7 @@ fn predicted(
     // One that polled all the time says nothing of what a sleep costs; another may show no more than was measured of it.
     if loads.iter().any(|l| l.numbers.per_sleep_ns <= 0.0) {
         remarks.push(
-            "The levels fitted to show no CPU time that a sleep adds beyond what was measured of it: no more is taken, also in the prediction.".into(),
+            "The levels fitted to show no CPU time that a pause adds to the request after it, beyond what was measured of sleeps: none is taken, also in the prediction.".into(),
         );
     }
     let is_checked = !hidden.is_empty();

@@ -22,6 +22,9 @@ const MOST_PER_SLEEP_NS: f64 = 1e7;
 const OWN_EVERY: Span = Span(10_000_000);
 /// No own timer takes longer.
 const MOST_OWN_NS: f64 = 5e6;
+/// Lengths of sleep at which a straight line is told, each half as long again: from 10 us to 75 ms.
+const SHORTEST_NS: f64 = 10_000.0;
+const LENGTHS: i32 = 23;
 /// What a client does for itself, at least.
 const CLIENT: Span = Span(1_000);
 
@@ -31,7 +34,8 @@ const CLIENT: Span = Span(1_000);
 pub struct Numbers {
     /// Work of a request, in nanoseconds of CPU time.
     pub work_ns: f64,
-    /// CPU time that a sleep adds to the request that ends it, in nanoseconds: the kernel's way in and out, cold caches.
+    /// CPU time that a sleep adds to the request that ends it, in nanoseconds: the kernel's way in and out, cold caches. Where the first work after
+    /// pauses was measured: what the coldest of them adds to a request.
     pub per_sleep_ns: f64,
     /// Time of a request in which no CPU of the server works for it, in nanoseconds: a late timer, a network, a client.
     pub elsewhere_ns: f64,
@@ -50,12 +54,29 @@ impl Numbers {
         vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns]
     }
 
-    /// To begin with: the least CPU time of any level, and what is left of the median.
-    pub(super) fn guess(load: &Loads) -> Numbers {
+    /// To begin with: the least CPU time of any level, what is left of the median, and the rest as it was measured.
+    pub(super) fn guess(load: &Loads, usual: &Usual) -> Numbers {
         let cpu = load.levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
         let p50 = load.levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
         let work_ns = if cpu.is_finite() { cpu } else { p50 };
-        Numbers { work_ns, per_sleep_ns: 0.0, elsewhere_ns: (p50 - work_ns).max(1_000.0), own_ns: 0.0 }
+        let elsewhere_ns = (p50 - work_ns).max(1_000.0);
+        Numbers { work_ns, per_sleep_ns: usual.per_sleep_ns, elsewhere_ns, own_ns: usual.own_ns.unwrap_or(0.0) }
+    }
+}
+
+/// What measurements beside the loads say of two of the numbers.
+pub(super) struct Usual {
+    /// What the coldest pause adds to the piece of work that was measured; 0 where none was.
+    pub(super) per_sleep_ns: f64,
+    /// What each CPU does for itself every 10 ms; none where it was not measured.
+    pub(super) own_ns: Option<f64>,
+}
+
+impl Usual {
+    pub(super) fn of(inputs: &Inputs, kind: Kind) -> Usual {
+        let per_sleep_ns = inputs.coldest_ns(kind).map_or(0.0, |ns| ns as f64);
+        let own_ns = inputs.least_own_ratio().map(|ratio| ratio * OWN_EVERY.ns() as f64);
+        Usual { per_sleep_ns, own_ns }
     }
 }
 
@@ -66,13 +87,18 @@ fn span(ns: f64) -> Span {
 
 /// The server that a level ran on, as the numbers have it.
 pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
+    // The measured shape, at the size that the loads show.
+    let per_sleep_ns = numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS);
+    let share = inputs.coldest_ns(load.kind).map(|coldest_ns| per_sleep_ns / coldest_ns as f64);
+    let colder = |row: &ExitAfter| ExitAfter { ns: span(row.ns as f64 * share.unwrap_or(0.0)).ns(), ..*row };
     let state = |(state, exit): (&crate::server::IdleState, &super::Exit)| crate::server::IdleState {
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
         after: after(&exit.after),
         after_ipi: after(&exit.after_ipi),
-        overhead: after(&exit.busy),
+        overhead: overhead(exit, inputs.least_own_ratio()),
         send: Span(exit.send_ns.unwrap_or(0)),
-        cold: if state.polling { Span(0) } else { span(numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS)) },
+        cold: if state.polling || !exit.cold(load.kind).is_empty() { Span(0) } else { span(per_sleep_ns) },
+        cold_after: after(&exit.cold(load.kind).iter().map(colder).collect::<Vec<_>>()),
         ..state.clone()
     };
     let usual = Machine::default();
@@ -120,6 +146,21 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
 
 fn after(rows: &[ExitAfter]) -> Vec<After> {
     rows.iter().map(|row| After { asleep: Span(row.asleep_ns), exit: Span(row.ns) }).collect()
+}
+
+/// CPU time of a sleep by its length, and what the state lets a CPU do for itself beyond what it does in any.
+fn overhead(exit: &super::Exit, least_own_ratio: Option<f64>) -> Vec<After> {
+    let measured = after(&exit.busy);
+    let more = exit.own_ratio.zip(least_own_ratio).map_or(0.0, |(own, least)| own - least);
+    if more <= 0.0 {
+        return measured;
+    }
+    let at = |n: i32| {
+        let asleep_ns = SHORTEST_NS * 1.5f64.powi(n);
+        let ns = After::exit_ns(&measured, span(asleep_ns).ns()) + more * asleep_ns;
+        After { asleep: span(asleep_ns), exit: span(ns) }
+    };
+    (0..LENGTHS).map(at).collect()
 }
 
 /// Where the clients are.

@@ -34,6 +34,9 @@ fn inputs() -> Inputs {
         after: Vec::new(),
         after_ipi: Vec::new(),
         busy: Vec::new(),
+        own_ratio: None,
+        cold_trip: Vec::new(),
+        cold_table: Vec::new(),
         send_ns: None,
     };
     Inputs {
@@ -85,4 +88,80 @@ fn what_was_not_measured_is_said() {
     assert_eq!((fit.loads[0].worst_ratio, fit.loads[0].predicted.len()), (None, 3));
     let field = super::fit(&inputs, &under("found", &["machine.idle.colour=red"]), &under("poll", &[]), 1);
     assert!(matches!(field, Err(FitError::Model(_))));
+}
+
+#[test]
+fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
+    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 90_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
+    let mut inputs = inputs();
+    let rows = |ns: [u64; 3]| {
+        let after = |(asleep_ns, ns)| ExitAfter { asleep_ns, ns };
+        [100_000, 1_000_000, 10_000_000].into_iter().zip(ns).map(after).collect::<Vec<_>>()
+    };
+    // Asleep a CPU grows cold sooner than while it polls.
+    inputs.exits[0].cold_table = rows([1_000, 4_000, 50_000]);
+    inputs.exits[1].cold_table = rows([2_000, 30_000, 60_000]);
+    // While it polls it keeps its ticks.
+    (inputs.exits[0].own_ratio, inputs.exits[1].own_ratio) = (Some(0.006), Some(0.002));
+    let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
+    for arm in [&found, &poll] {
+        let loads = measured(&inputs, Kind::Steps, &arm.name, truth, &arm.set);
+        inputs.loads.push(loads);
+    }
+    // The rows do something: without them a CPU that polls is neither slower after a pause nor busier.
+    let polling = inputs.loads[1].levels[0].took;
+    let mut without = inputs.clone();
+    for exit in &mut without.exits {
+        (exit.cold_table, exit.own_ratio) = (Vec::new(), None);
+    }
+    let bare = measured(&without, Kind::Steps, "poll", truth, &poll.set).levels[0].took;
+    assert!(
+        polling.p50_ns > bare.p50_ns.map(|ns| ns + 3_000.0) && polling.cpu_ns > bare.cpu_ns,
+        "{polling:?} {bare:?}"
+    );
+    for (on, other) in [(&found, &poll), (&poll, &found)] {
+        let worst = |inputs: &Inputs| fit(inputs, on, other, 1).unwrap().loads[0].worst_ratio.unwrap().abs();
+        let load = &fit(&inputs, on, other, 1).unwrap().loads[0];
+        assert!((load.numbers.per_sleep_ns / truth.per_sleep_ns - 1.0).abs() < 0.2, "{load:?}");
+        assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.05, "{load:?}");
+        assert!(worst(&without) > worst(&inputs), "{} {}", worst(&without), worst(&inputs));
+    }
+}
+
+#[test]
+fn a_sleep_takes_what_it_takes_whatever_the_floor_does_for_itself_meanwhile() {
+    use wakewatt_core::distribution::Distribution;
+    use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
+    use wakewatt_core::samples::wakeup::WakeKind;
+    // A sleep takes 12 us; polling is busy for itself 0.6 % of the time, sleep 0.2 %: 4 us in a millisecond.
+    let costs = |gap_ns: u64| {
+        let state = |index: u32, name: &str, own: f64, wake: StateWake| StateCost {
+            index,
+            name: name.into(),
+            is_polling: index == 0,
+            claimed_exit_ns: None,
+            claimed_residency_ns: None,
+            allowed_by: String::new(),
+            n_entered: 9,
+            n_entered_any: 9,
+            time_ns: 0,
+            n_rejected: None,
+            not_entered: None,
+            wakes: vec![wake],
+            first_work: Vec::new(),
+            round_own_ratio: vec![own; 6],
+        };
+        let wake = || StateWake::of(WakeKind::Timer, Distribution::default(), Vec::new());
+        let ns = 12_000.0 - 0.004 * gap_ns as f64;
+        let extra = Extra { median_ns: ns, low_ns: ns - 1_000.0, high_ns: ns, n_rounds: 6, over_claimed_ns: 0 };
+        let asleep = StateWake { extra_busy: Some(extra), ..wake() };
+        let mut costs = StateCosts::of(1, vec![state(0, "POLL", 0.006, wake()), state(1, "C6", 0.002, asleep)]);
+        (costs.gap_ns, costs.floor) = (gap_ns, Some("POLL".into()));
+        costs
+    };
+    let all = [costs(300_000), costs(4_000_000), costs(12_000_000)];
+    let all: Vec<&StateCosts> = all.iter().collect();
+    let rows = inputs::sleeps(&all, "C6");
+    assert_eq!(rows.iter().map(|row| row.ns / 100).collect::<Vec<_>>(), [120, 120, 120]);
+    assert!(inputs::sleeps(&all, "POLL").is_empty());
 }

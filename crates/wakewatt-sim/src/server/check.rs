@@ -217,7 +217,13 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
         if let Some(exit) = &state.exit {
             law(&format!("{at}.exit"), exit)?;
         }
-        for (field, rows) in [("after", &state.after), ("after_ipi", &state.after_ipi), ("overhead", &state.overhead)] {
+        let by_length = [
+            ("after", &state.after),
+            ("after_ipi", &state.after_ipi),
+            ("cold_after", &state.cold_after),
+            ("overhead", &state.overhead),
+        ];
+        for (field, rows) in by_length {
             let is_rising = rows.windows(2).all(|w| w[0].asleep < w[1].asleep);
             if rows.len() > 100 || !is_rising || rows.iter().any(|a| a.exit > Span::ms(100)) {
                 return refuse(

@@ -42,7 +42,13 @@ fn machine() -> Shape {
         ("timers", || shape::<Timers>(&[])),
         ("idle", || {
             shape::<Idle>(&[("state", || {
-                shape::<IdleState>(&[("exit", law), ("after", after), ("after_ipi", after), ("overhead", after)])
+                shape::<IdleState>(&[
+                    ("exit", law),
+                    ("after", after),
+                    ("after_ipi", after),
+                    ("cold_after", after),
+                    ("overhead", after),
+                ])
             })])
         }),
         ("clock", || shape::<Clock>(&[("turbo", || shape::<Turbo>(&[]))])),

@@ -235,6 +235,10 @@ pub struct IdleState {
     pub after_ipi: Vec<After>,
     /// Work that is added after it because caches were emptied, at the reference clock.
     pub cold: Span,
+    /// The same by how long this CPU has worked for no request, shortest first, in place of `cold`: what others leave in caches grows with time, also
+    /// while it polls (`exit` is that work here). Work of the CPU itself neither warms nor pays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cold_after: Vec<After>,
     /// Work of the kernel for sleeps of these lengths, shortest first (`exit` is that work here), at the reference clock: its way in and out, timers
     /// stopped and set again. It is done when the CPU has nothing else to do, because what ended the sleep waits for the exit alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -246,7 +246,7 @@ pub struct IdleCostArgs {
     /// States by name, with polling as the floor; all that are not disabled when not given
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub state: Vec<String>,
-    /// Kinds of wake-up: timer, ipi, futex
+    /// Kinds of wake-up: timer, ipi, futex; when given, the first work after a pause is left out
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = ["timer", "ipi", "futex"])]
     pub kind: Vec<String>,
     /// Pause before each wake-up; 3 times the longest target residency, from 1ms to 50ms, when not given

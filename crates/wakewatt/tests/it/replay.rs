@@ -147,6 +147,8 @@ pub(crate) fn measured(dir: &Path, claimed_ns: u64) -> String {
         time_ns: 0,
         n_rejected: None,
         not_entered: None,
+        first_work: Vec::new(),
+        round_own_ratio: Vec::new(),
         wakes: vec![StateWake {
             n_entered: 900,
             n_entered_any: 900,

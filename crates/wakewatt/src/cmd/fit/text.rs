@@ -27,7 +27,7 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     let n = &f.numbers;
     let _ = writeln!(
         out,
-        "\n{name}: work {}, {} of CPU time per sleep, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
+        "\n{name}: work {}, {} of CPU time that a pause adds, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
         rough_ns(n.work_ns),
         rough_ns(n.per_sleep_ns),
         rough_ns(n.elsewhere_ns),

@@ -41,7 +41,9 @@ pub(super) fn run(args: &IdleCostArgs, lab: Lab<'_>) -> Result<Measured> {
     let (gap_ns, duration_ns, states) = (args.gap, args.duration, args.state.clone());
     let seed = args.seed.unwrap_or_else(pick::seed_of_now);
     let meters = if args.no_watts { None } else { Some(meters(&args.meters)?) };
-    let plan = IdleCostPlan { cpu, allowed, states, kinds, gap_ns, duration_ns, seed, meters };
+    // Who names kinds wants those.
+    let has_first_work = args.kind.is_empty();
+    let plan = IdleCostPlan { cpu, allowed, states, kinds, has_first_work, gap_ns, duration_ns, seed, meters };
     let mut measured = Measured::default();
     let costs = measure(&plan, &facts, lab, &mut measured.not_done)?;
     measured.idle_states.push(costs);

@@ -39,6 +39,8 @@ pub(super) fn idle_costs() -> StateCosts {
             n_rejected: Some(0),
             not_entered: None,
             wakes: kinds.into_iter().map(&mut wake).collect(),
+            first_work: Vec::new(),
+            round_own_ratio: Vec::new(),
         }
     };
     let mut costs = StateCosts {

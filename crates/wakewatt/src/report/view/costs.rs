@@ -8,7 +8,7 @@ use super::super::words;
 use super::break_even;
 use super::section::{Section, table_if_any};
 use wakewatt_core::samples::Scheduling;
-use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
+use wakewatt_core::samples::state_cost::{Extra, FirstWork, Piece, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_lab::state_cost::ROUNDS;
 use wakewatt_words::{say, told, word};
@@ -147,6 +147,35 @@ fn cpu_time(state: &StateCost, floor: &str) -> Vec<String> {
     all
 }
 
+/// What the first work after a pause takes, beside the wake-up; where the rounds agree that it is more.
+fn first_work(state: &StateCost, work: &FirstWork) -> Option<String> {
+    let extra = work.extra().filter(|extra| extra.low_ns > 0.0 && extra.n_rounds >= ROUNDS)?;
+    let (more, again) = (words::ns(extra.median_ns), words::ns(work.again.p50_ns()? as f64));
+    let range = words::ns_interval(extra.low_ns, extra.high_ns);
+    Some(match work.piece {
+        Piece::Trip => say!(
+            "{}: right after a pause a round trip over TCP takes {more} longer ({range} in the rounds) than when it is repeated at once ({again}).",
+            state.name
+        ),
+        Piece::Table => say!(
+            "{}: right after a pause 100 us of work over a table of 256 KiB takes {more} longer ({range} in the rounds) than when it is repeated at once ({again}).",
+            state.name
+        ),
+    })
+}
+
+/// What the CPU does for itself in a state.
+fn own(state: &StateCost) -> Option<String> {
+    let all = || state.round_own_ratio.iter().copied();
+    let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+    Some(say!(
+        "{}: while nobody wakes it, the CPU is busy for itself {low} to {high} of the time, by its idle counters.",
+        state.name,
+        low = words::percent(low),
+        high = words::percent(high)
+    ))
+}
+
 /// How it was had, claims that are far off, and what was left.
 fn remarks(costs: &StateCosts) -> Vec<String> {
     let from = costs.from_cpu.map_or(word!("by its own timer only").to_string(), |cpu| say!("from CPU {cpu} too"));
@@ -164,6 +193,10 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
     ];
     let floor = costs.floor.as_deref().unwrap_or_default();
     all.extend(costs.states.iter().flat_map(|state| cpu_time(state, floor)));
+    let entered = || costs.states.iter().filter(|state| state.is_entered());
+    let works = entered().flat_map(|state| state.first_work.iter().map(move |work| (state, work)));
+    all.extend(works.filter_map(|(state, work)| first_work(state, work)));
+    all.extend(entered().filter_map(own));
     all.extend(costs.states.iter().filter_map(far_off));
     if let Some(Scheduling::Other(why)) = &costs.scheduling {
         all.push(say!("SCHED_OTHER ({why}): run-queue delay is included."));

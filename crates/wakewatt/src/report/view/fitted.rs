@@ -45,6 +45,21 @@ pub(crate) fn how_known(exit: &Exit) -> String {
     let by_length = if ipi.is_empty() { by_length } else { say!("{by_length}; woken by another CPU {ipi}") };
     let busy = rows(&exit.busy);
     let by_length = if busy.is_empty() { by_length } else { say!("{by_length}; CPU time of a sleep {busy}") };
+    let (trip, table) = (rows(&exit.cold_trip), rows(&exit.cold_table));
+    let by_length = if trip.is_empty() {
+        by_length
+    } else {
+        say!("{by_length}; a TCP round trip, first after a pause, takes longer by {trip}")
+    };
+    let by_length = if table.is_empty() {
+        by_length
+    } else {
+        say!("{by_length}; a transaction of steps, first after a pause, takes longer by {table}")
+    };
+    let by_length = match exit.own_ratio.map(|own| format!("{:.2} %", own * 100.0)) {
+        Some(own) => say!("{by_length}; meanwhile a CPU is busy for itself {own} of the time"),
+        None => by_length,
+    };
     match exit.send_ns.map(show_ns) {
         None => by_length,
         Some(sent) => say!("{by_length}; CPU time of whoever wakes it {sent}"),
@@ -74,7 +89,7 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         Section { is_result: true, ..Section::new(&say!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word())) };
     let n = &f.numbers;
     out.intro.push(say!(
-        "Fitted: {} of work, {} of CPU time per sleep, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
+        "Fitted: {} of work, {} of CPU time that a pause adds, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
         words::ns(n.work_ns),
         words::ns(n.per_sleep_ns),
         words::ns(n.elsewhere_ns),
