@@ -109,7 +109,7 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstWork {
-    /// Which.
+    /// The piece of work that was done twice.
     pub piece: Piece,
     /// As the first thing, all rounds together.
     pub first: Distribution,

@@ -99,8 +99,8 @@ fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
         [100_000, 1_000_000, 10_000_000].into_iter().zip(ns).map(after).collect::<Vec<_>>()
     };
     // Asleep a CPU grows cold sooner than while it polls.
-    inputs.exits[0].cold_table = rows([1_000, 4_000, 50_000]);
-    inputs.exits[1].cold_table = rows([2_000, 30_000, 60_000]);
+    inputs.exits[0].cold_table = rows([1_000, 30_000, 50_000]);
+    inputs.exits[1].cold_table = rows([4_000, 45_000, 60_000]);
     // While it polls it keeps its ticks.
     (inputs.exits[0].own_ratio, inputs.exits[1].own_ratio) = (Some(0.006), Some(0.002));
     let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
