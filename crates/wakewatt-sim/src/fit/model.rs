@@ -150,7 +150,9 @@ fn after(rows: &[ExitAfter]) -> Vec<After> {
 
 /// CPU time of a sleep by its length, and what the state lets a CPU do for itself beyond what it does in any.
 fn overhead(exit: &super::Exit, least_own_ratio: Option<f64>) -> Vec<After> {
-    let measured = after(&exit.busy);
+    // Where cold work is modelled by itself, what a longer sleep takes more is that, and mostly noise: rounds that were disturbed are those that all show some.
+    let has_cold = !exit.cold_trip.is_empty();
+    let measured = after(if has_cold { exit.busy.get(..1).unwrap_or_default() } else { &exit.busy });
     let more = exit.own_ratio.zip(least_own_ratio).map_or(0.0, |(own, least)| own - least);
     if more <= 0.0 {
         return measured;
