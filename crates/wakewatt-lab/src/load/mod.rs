@@ -5,7 +5,7 @@
 //! the mean of the last two; levels from 100 % down; ramp, record, ramp; then active idle), the design and the code are our
 //! own, and no number of it is a SPEC result (docs/methods/load.md).
 //!
-//! A transaction is a fixed amount of work ([`work`]), sized once so that it takes the time asked for at full speed: where
+//! A transaction is a fixed amount of work ([`crate::table_work`]), sized once so that it takes the time asked for at full speed: where
 //! the clock drops, it takes longer, and that shows. Arrivals are a plan made beforehand ([`schedule`]): nothing that
 //! happens moves it, and latency counts from it, so a stall is not hidden by the requests it kept from being sent
 //! (coordinated omission; Schroeder, Wierman and Harchol-Balter, NSDI 2006, "Open versus closed").
