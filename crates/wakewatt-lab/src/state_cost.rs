@@ -27,7 +27,6 @@ use wakewatt_core::stats::random::Random;
 use wakewatt_core::units::Cpu;
 use wakewatt_host::affinity::Pinned;
 use wakewatt_host::clock::monotonic_ns;
-use wakewatt_host::sched::MeasuringThread;
 
 /// Six, so that the range of the rounds' differences covers their median with 97 %.
 pub const ROUNDS: u32 = 6;
@@ -93,9 +92,15 @@ pub fn state_costs(
     let start_at_ns = monotonic_ns();
     let mut pools: Vec<Vec<Pool>> =
         (0..n_states).map(|_| spec.kinds.iter().map(|_| Pool::default()).collect()).collect();
-    let pieces = if spec.has_first_work { &PIECES[..] } else { &[] };
     // Once, awake: the same work in every state.
-    let n_units = if spec.has_first_work { bench::units_on(spec.cpu).unwrap_or(1) } else { 0 };
+    let (mut pieces, mut n_units) = (Vec::new(), 0);
+    if spec.has_first_work {
+        pieces.push(Piece::Trip);
+        match bench::units_on(spec.cpu) {
+            Ok(n) => (n_units, pieces) = (n, PIECES.to_vec()),
+            Err(why) => say_once(not_done, "first work after a pause, over a table", &why),
+        }
+    }
     let mut works: Vec<Vec<WorkPool>> =
         (0..n_states).map(|_| pieces.iter().copied().map(WorkPool::new).collect()).collect();
     let mut own: Vec<Vec<f64>> = vec![Vec::new(); n_states];
@@ -251,7 +256,9 @@ fn slice(
     let waker = spec.from_cpu.filter(|_| !matches!(kind, WakeKind::Timer | WakeKind::Ipi));
     let cpus: Vec<Cpu> = std::iter::once(spec.cpu).chain(waker).collect();
     // A sleep is counted when it ends: none may reach into the slice from before.
-    cpus.iter().for_each(|cpu| stir(*cpu));
+    for cpu in &cpus {
+        let _ = moment_on(*cpu);
+    }
     let (idle, began_ns) = (IdleBaseline::read(src, &cpus), monotonic_ns());
     let slice = wake_ups(spec, kind, src, stop)?;
     let took_ns = monotonic_ns().saturating_sub(began_ns);
@@ -281,7 +288,7 @@ fn own_ratio(cpu: Cpu, src: &dyn Source) -> Option<f64> {
     (idle_ns > 0).then(|| took_ns.saturating_sub(idle_ns) as f64 / took_ns as f64)
 }
 
-/// When a thread began to run on a CPU, and when it was about to end.
+/// Makes a CPU run something for a moment: when that began, and when it was about to end. None for a CPU that cannot be used, which the measurement says.
 fn moment_on(cpu: Cpu) -> Option<(u64, u64)> {
     let moment = move || {
         let _pin = Pinned::to(cpu).ok()?;
@@ -289,11 +296,6 @@ fn moment_on(cpu: Cpu) -> Option<(u64, u64)> {
         Some((began_ns, monotonic_ns()))
     };
     std::thread::spawn(moment).join().ok()?
-}
-
-/// Makes a CPU run something for a moment. One that cannot be used is found out by the measurement.
-fn stir(cpu: Cpu) {
-    let _ = std::thread::spawn(move || drop(MeasuringThread::enter(Some(cpu), None))).join();
 }
 
 fn wake_ups(

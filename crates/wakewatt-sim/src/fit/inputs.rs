@@ -156,7 +156,7 @@ impl Inputs {
         }
         let some = |is_known: fn(&Exit) -> bool| exits.iter().any(is_known) && !exits.iter().all(is_known);
         if some(|e| !e.cold_trip.is_empty() && !e.cold_table.is_empty()) || some(|e| e.own_ratio.is_some()) {
-            remarks.push("What the first work after a pause takes, or what a CPU does for itself, was measured in some of the states only: in others it is taken as if no pause cooled, or not taken.".into());
+            remarks.push("What the first work after a pause takes, or what a CPU does for itself, was measured in some of the states only; the others are modelled without.".into());
         }
         let named = first.facts.idle.governor.get().map(String::as_str);
         let governor = match named {
