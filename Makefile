@@ -51,6 +51,8 @@ unit: needs
 	@$(ENSURE) --optional tmux=tmux prometheus=prometheus promtool=prometheus victoria-metrics=victoria-metrics yamllint=yamllint
 	@$(ENSURE) --optional strace=strace openssl=openssl cpio=cpio
 	@$(ENSURE) --optional sshd=openssh-server
+	@# Of a later stage as well: what a test lacked and a later stage installed would count as skipped without need.
+	@$(ENSURE) --optional chromium=chromium
 	@scripts/ensure-duckdb.sh
 	$(CARGO) test --locked --workspace
 
