@@ -147,7 +147,7 @@ page:
 	  $(CARGO) xtask agent-page $(TARGET)/$(TRIPLE)/debug/wakewatt "$$folder/agent"; fi
 
 bench: needs ## the promised numbers, beside the peers that are installed
-	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf
+	@$(ENSURE) --optional fio=fio cyclictest=rt-tests sockperf=sockperf likwid-bench=likwid cpupower=linux-cpupower tmux=tmux bpftrace=bpftrace runqlat=libbpf-tools perf=linux-perf bpftool=bpftool prometheus-node-exporter=prometheus-node-exporter
 	$(CARGO) xtask bench $(BENCH)
 
 # mdBook is a program for this alone: it is built once into the target folder (two and a half minutes of one CPU).

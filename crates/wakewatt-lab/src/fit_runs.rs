@@ -21,6 +21,8 @@ use wakewatt_core::samples::wakeup::WakeKind;
 
 /// Name of the plan.
 const PLAN: &str = "fit";
+/// Rounds of the loads, when nothing is said: as many as give the median of a level an interval.
+pub const ROUNDS: u32 = 6;
 /// Lengths of sleep beside the usual one: those of requests at some thousands a second down to some fifty.
 const OTHER_GAPS_NS: [u64; 5] = [300_000, 1_000_000, 4_000_000, 12_000_000, 25_000_000];
 /// Wake-ups of each, and time at least and at most.
@@ -38,8 +40,14 @@ pub struct FitRuns {
     pub not_done: Vec<NotDone>,
 }
 
-/// Measures.
-pub fn measure(lab: Lab<'_>, seed: u64, meters: Meters, watch: Progress<'_>) -> Result<FitRuns, Refusal> {
+/// Measures, with so many rounds of the loads.
+pub fn measure(
+    lab: Lab<'_>,
+    n_rounds: u32,
+    seed: u64,
+    meters: Meters,
+    watch: Progress<'_>,
+) -> Result<FitRuns, Refusal> {
     let mut not_done = Vec::new();
     let mut all = costs(lab, seed, &mut not_done).unwrap_or_else(|why| {
         not_done.push(NotDone::named("measure idle", why.to_string()));
@@ -47,7 +55,10 @@ pub fn measure(lab: Lab<'_>, seed: u64, meters: Meters, watch: Progress<'_>) -> 
     });
     let no_profile = |name: &str| Err(format!("profile {name}: this plan has none"));
     let text = plan::shipped(PLAN).map_err(Refusal::Unavailable)?;
-    let plan = plan::parse(text, &no_profile).map_err(Refusal::Unavailable)?;
+    let mut plan = plan::parse(text, &no_profile).map_err(Refusal::Unavailable)?;
+    // The budget is for as many as are usual.
+    plan.budget_ns = plan.budget_ns.saturating_mul(u64::from(n_rounds.div_ceil(ROUNDS)));
+    plan.looks = vec![n_rounds as usize];
     let conducted = conduct::run(Conduct { plan: &plan, seed, meters, keeping: None, watch }, lab)?;
     if !all.is_empty() && !conducted.is_interrupted {
         // What cannot be measured was said before.

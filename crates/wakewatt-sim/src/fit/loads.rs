@@ -1,16 +1,18 @@
 //! The loads of a run, level by level: how many requests came, how long they took, and what CPU time they cost.
 //!
-//! Where an experiment made them, a level's numbers are medians over the rounds of its arm: one round is easily disturbed. CPU time is what the idle
+//! Where an experiment made them, a level's numbers are those of all rounds of its arm, put together as the experiment does (Hodges and Lehmann's middle of
+//! logarithms, the signed rank's interval): rounds of one setting are a third apart, and one is easily disturbed. CPU time is what the idle
 //! counters of the server's CPUs leave of the window, where they are there: they count microseconds, and everything that ran (interrupts too),
 //! while process accounting of many kernels counts ticks, of which a second at fifty requests has one or two.
 
-use super::Took;
+use super::{Doubt, Took};
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::{Arm, Block, ExperimentRun};
 use wakewatt_core::samples::load::{Ask, Kind, Level, LoadRun};
-use wakewatt_core::stats::middle::median;
+use wakewatt_core::stats::paired::hodges_lehmann;
+use wakewatt_core::stats::signed_rank::interval;
 
 /// More levels than any run has.
 const MOST_LEVELS: usize = 64;
@@ -24,6 +26,8 @@ pub struct Loaded {
     pub per_s: f64,
     /// What they took.
     pub took: Took,
+    /// Between which values that lies, by the rounds of its arm.
+    pub doubt: Doubt,
     /// CPUs that served them.
     pub n_cpus: u32,
     /// From a request's real start to its end, where that was measured.
@@ -53,7 +57,7 @@ pub(super) fn all(run: &Evidence) -> Vec<Loads> {
         let rounds = found.map(|(experiment, arm)| Rounds::of(experiment, arm, &run.samples.load));
         let took = |(at, level): (usize, &Level)| {
             let rounds = rounds.as_ref().filter(|r| r.knows(load, at));
-            loaded(level, rounds.map(|r| r.took(load, at, level)))
+            loaded(level, rounds.map(|r| r.centres(load, at, level)))
         };
         let levels = load.levels.iter().enumerate().take(MOST_LEVELS).filter_map(took).collect::<Vec<_>>();
         let arm = found.map(|(_, arm)| arm.id.clone());
@@ -74,7 +78,7 @@ fn is_of(load: &LoadRun, arm: &Arm) -> bool {
 }
 
 /// A level with a load that had a steady state.
-fn loaded(level: &Level, rounds: Option<Took>) -> Option<Loaded> {
+fn loaded(level: &Level, rounds: Option<Centres>) -> Option<Loaded> {
     let seconds = level.window.length_ns() as f64 / 1e9;
     let per_s = level.target_per_s.unwrap_or(level.per_s);
     let p50_ns = level.latency.as_ref().and_then(Distribution::p50_ns).map(|ns| ns as f64);
@@ -89,11 +93,44 @@ fn loaded(level: &Level, rounds: Option<Took>) -> Option<Loaded> {
     Some(Loaded {
         name: level.ask.to_string(),
         per_s,
-        took: Took { p50_ns: rounds.p50_ns.or(own.p50_ns), cpu_ns: rounds.cpu_ns.or(own.cpu_ns) },
+        took: Took {
+            p50_ns: rounds.p50.map(|c| c.value).or(own.p50_ns),
+            cpu_ns: rounds.cpu.map(|c| c.value).or(own.cpu_ns),
+        },
+        doubt: Doubt { p50_ns: rounds.p50.and_then(|c| c.ends), cpu_ns: rounds.cpu.and_then(|c| c.ends) },
         n_cpus: u32::try_from(n_cpus).unwrap_or(1),
         service: level.service.clone(),
         broken: level.broken_rules.first().map(ToString::to_string),
     })
+}
+
+/// What rounds come to.
+#[derive(Clone, Copy)]
+struct Centre {
+    value: f64,
+    /// 95 %; none of too few rounds.
+    ends: Option<[f64; 2]>,
+}
+
+/// Error rate of an interval.
+const LEVEL: f64 = 0.05;
+
+impl Centre {
+    fn of(rounds: impl Iterator<Item = f64>) -> Option<Centre> {
+        let logs: Vec<f64> = rounds.filter(|value| *value > 0.0).map(f64::ln).collect();
+        let within = interval(&logs, LEVEL);
+        (!logs.is_empty()).then(|| Centre {
+            value: hodges_lehmann(&logs).exp(),
+            ends: within.is_at(LEVEL).then(|| [within.low.exp(), within.high.exp()]),
+        })
+    }
+}
+
+/// Of an arm's rounds.
+#[derive(Clone, Copy, Default)]
+struct Centres {
+    p50: Option<Centre>,
+    cpu: Option<Centre>,
 }
 
 /// Time out of idle states per request; none where not every CPU has counters, or they claim more than there was.
@@ -136,9 +173,9 @@ impl<'a> Rounds<'a> {
         self.place(load, at).is_some()
     }
 
-    /// Medians over the rounds that count.
-    fn took(&self, load: &LoadRun, at: usize, level: &Level) -> Took {
-        let Some((first, n)) = self.place(load, at) else { return Took::default() };
+    /// Over the rounds that count.
+    fn centres(&self, load: &LoadRun, at: usize, level: &Level) -> Centres {
+        let Some((first, n)) = self.place(load, at) else { return Centres::default() };
         let metric = |what: &str| {
             let id = format!("{}.{what}", level_id(load.kind, &level.ask)?);
             self.experiment.metrics.iter().position(|m| m.id == id)
@@ -149,8 +186,7 @@ impl<'a> Rounds<'a> {
         let value = |b: &Block, i: Option<usize>| i.and_then(|i| b.values.get(i).copied().flatten());
         let cpu = blocks()
             .filter_map(|b| busy_ns(b.idle.get(first..first + n)?, level.cpus.len().max(1), seconds, value(b, rate)?));
-        let mut p50: Vec<f64> = blocks().filter_map(|b| value(b, p50)).collect();
-        Took { p50_ns: median(&mut p50), cpu_ns: median(&mut cpu.collect::<Vec<_>>()) }
+        Centres { p50: Centre::of(blocks().filter_map(|b| value(b, p50))), cpu: Centre::of(cpu) }
     }
 }
 
@@ -162,4 +198,23 @@ fn level_id(kind: Kind, ask: &Ask) -> Option<String> {
         _ => return None,
     };
     Some(format!("{}.{number}", kind.word()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_come_to_their_middle_and_six_are_the_fewest_that_have_an_interval() {
+        let of = |rounds: &[f64]| Centre::of(rounds.iter().copied());
+        let six = of(&[100.0, 110.0, 121.0, 133.1, 146.41, 161.051]).unwrap();
+        assert!((six.value / (121.0f64 * 133.1).sqrt() - 1.0).abs() < 1e-9, "{}", six.value);
+        let [low, high] = six.ends.unwrap();
+        assert!((low - 100.0).abs() < 1e-9 && (high - 161.051).abs() < 1e-9);
+        assert_eq!(of(&[100.0, 110.0, 121.0, 133.1, 146.41]).unwrap().ends, None);
+        // More rounds, less doubt; one that stalled moves nothing far.
+        let twelve = of(&[100.0, 101.0, 102.0, 103.0, 104.0, 105.0, 106.0, 107.0, 108.0, 109.0, 110.0, 9e6]).unwrap();
+        assert!((104.0..108.0).contains(&twelve.value) && twelve.ends.unwrap()[0] > 101.0, "{}", twelve.value);
+        assert!(of(&[]).is_none() && of(&[0.0]).is_none());
+    }
 }

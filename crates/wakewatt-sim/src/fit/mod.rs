@@ -7,6 +7,7 @@
 //! What the fit leaves of a level is not the setting's doing, so a prediction begins where that level was measured and takes only the change from
 //! the model. It then predicts the loads under another setting; where that was measured too, the error is shown. It was not used.
 
+mod beside;
 mod inputs;
 mod least_squares;
 mod loads;
@@ -14,6 +15,8 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use beside::off;
+pub use beside::{AIM, Beside, Doubt, Hits, Took};
 pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
 pub use loads::{Loaded, Loads};
 pub use model::Numbers;
@@ -22,45 +25,6 @@ use model::Usual;
 use crate::server::Server;
 use serde::{Deserialize, Serialize};
 use wakewatt_core::samples::load::Kind;
-
-/// What a request took, by the model or as measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Took {
-    /// Median latency, in nanoseconds; none where it was not measured or the model has none.
-    pub p50_ns: Option<f64>,
-    /// CPU time per request, in nanoseconds; none where it was not measured.
-    pub cpu_ns: Option<f64>,
-}
-
-/// A level beside its model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Beside {
-    /// What was asked of the machine, in words: `50 %`.
-    pub level: String,
-    /// As measured; empty where nobody measured it.
-    pub measured: Took,
-    /// The same as the fitted model has it, in the same unit.
-    pub modelled: Took,
-}
-
-impl Beside {
-    /// How far the modelled median is off, as a part of the measured one.
-    pub fn p50_off(&self) -> Option<f64> {
-        off(self.measured.p50_ns, self.modelled.p50_ns)
-    }
-
-    /// How far the modelled CPU time is off, as a part of the measured one.
-    pub fn cpu_off(&self) -> Option<f64> {
-        off(self.measured.cpu_ns, self.modelled.cpu_ns)
-    }
-}
-
-fn off(measured: Option<f64>, modelled: Option<f64>) -> Option<f64> {
-    let measured = measured.filter(|m| *m > 0.0)?;
-    Some(modelled? / measured - 1.0)
-}
 
 /// A kind of load: what was fitted, how well, and what it predicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,7 +152,13 @@ fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize
     let mut model = Calibrated { load, numbers: Numbers::of(&theta), fitted: Vec::new(), rms_ratio: 0.0 };
     for level in &load.levels {
         let modelled = model.took(inputs, level, on, n_threads)?;
-        model.fitted.push(Beside { level: level.name.clone(), measured: level.took, modelled });
+        model.fitted.push(Beside {
+            level: level.name.clone(),
+            measured: level.took,
+            doubt: level.doubt,
+            modelled,
+            modelled_doubt: Doubt::default(),
+        });
     }
     let left: Vec<f64> = model.fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
     model.rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
@@ -233,6 +203,12 @@ fn from_where_it_was(fitted: &Beside, changed: Took) -> Took {
     }
 }
 
+/// A doubt of what was measured, moved to what is foretold from there.
+fn moved(doubt: Option<[f64; 2]>, measured: Option<f64>, foretold: Option<f64>) -> Option<[f64; 2]> {
+    let by = foretold? - measured?;
+    Some(doubt?.map(|end| end + by))
+}
+
 fn foretold(
     inputs: &Inputs,
     model: &Calibrated<'_>,
@@ -249,7 +225,12 @@ fn foretold(
         let changed = model.took(inputs, &asked, other, n_threads)?;
         let fitted = model.fitted.iter().find(|b| b.level == level.name);
         let modelled = fitted.map_or(changed, |fitted| from_where_it_was(fitted, changed));
-        Ok(Beside { level: asked.name, measured, modelled })
+        let modelled_doubt = fitted.map_or_else(Doubt::default, |fitted| Doubt {
+            p50_ns: moved(fitted.doubt.p50_ns, fitted.measured.p50_ns, modelled.p50_ns),
+            cpu_ns: moved(fitted.doubt.cpu_ns, fitted.measured.cpu_ns, modelled.cpu_ns),
+        });
+        let doubt = there.map_or_else(Doubt::default, |there| there.doubt);
+        Ok(Beside { level: asked.name, measured, doubt, modelled, modelled_doubt })
     };
     let predicted = model.load.levels.iter().map(of_other).collect::<Result<Vec<_>, FitError>>()?;
     let errors = predicted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten();

@@ -13,6 +13,7 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
             name: format!("{} %", share * 100.0),
             per_s,
             took: Took::default(),
+            doubt: Doubt::default(),
             n_cpus: 2,
             service: None,
             broken: None,

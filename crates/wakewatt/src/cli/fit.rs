@@ -24,6 +24,10 @@ pub struct FitArgs {
     /// Measures first: each idle state, then loads as found and without sleep in random order, all put back. Fits to one and predicts the other, both ways
     #[arg(long, conflicts_with_all = ["runs", "on", "predict", "on_set", "set"])]
     pub check: bool,
+    /// Rounds of --check, each of both settings: the more, the less doubt. One takes two and a half minutes
+    #[arg(long, value_name = "N", requires = "check", default_value_t = wakewatt_lab::fit_runs::ROUNDS,
+        value_parser = clap::value_parser!(u32).range(6..=60))]
+    pub rounds: u32,
     /// Keep what was measured in this run file
     #[arg(long, value_name = "FILE", requires = "check")]
     pub save: Option<PathBuf>,

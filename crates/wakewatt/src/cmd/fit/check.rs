@@ -28,7 +28,7 @@ pub(super) fn measured(args: &FitArgs) -> Result<Evidence> {
     let bar = Progress::start("fit");
     let watch = |moment: &Moment, run: &ExperimentRun| bar.set(moment.share, &watching::words(moment, run));
     let meters = Meters::new(MetersWanted::default(), &[], &[], INTERVAL_NS);
-    let runs = fit_runs::measure(interrupt.lab(&machine, &bar), pick::seed_of_now(), meters, &watch)?;
+    let runs = fit_runs::measure(interrupt.lab(&machine, &bar), args.rounds, pick::seed_of_now(), meters, &watch)?;
     let FitRuns { costs, mut conducted, not_done } = runs;
     conducted.study.conclusions.sentences = study_sentences::of(&conducted.study);
     let Study { conclusions, run, loads } = conducted.study;

@@ -1,19 +1,24 @@
 //! A fit as text: the numbers, what is left of the levels it was fitted to, and the prediction beside what was measured.
 
 use super::Fits;
-use crate::report::fitted::{LEVEL_HEADS, how_known, level_cells};
+use crate::report::fitted::{LEVEL_HEADS, hits, how_known, level_cells};
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, show_ns};
-use wakewatt_sim::fit::{Beside, Fitted};
+use wakewatt_sim::fit::{Beside, Fitted, Hits};
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
 }
 
-fn signed(ratio: Option<f64>) -> String {
-    ratio.map_or("-".into(), |r| format!("{:+.1} %", r * 100.0))
+/// With the range that the doubt of what was measured leaves.
+fn signed(ratio: Option<f64>, range: Option<[f64; 2]>) -> String {
+    match (ratio.map(|r| r * 100.0), range.map(|ends| ends.map(|r| r * 100.0))) {
+        (None, _) => "-".into(),
+        (Some(r), None) => format!("{r:+.1} %"),
+        (Some(r), Some([low, high])) => format!("{r:+.1} % [{low:+.0}, {high:+.0}]"),
+    }
 }
 
 fn levels(rows: &[Beside], width: usize) -> String {
@@ -39,6 +44,7 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     if let Some(worst) = f.worst_ratio {
         let _ = writeln!(out, "largest error of a prediction: {:+.1} %", worst * 100.0);
     }
+    out.extend(hits(Hits::of(&f.predicted)).map(|words| words + "\n"));
 }
 
 /// The whole result.

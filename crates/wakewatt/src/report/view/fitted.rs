@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use wakewatt_core::units::show_ns;
-use wakewatt_sim::fit::{Beside, Exit, ExitAfter, Fit, Fitted, Took};
+use wakewatt_sim::fit::{AIM, Beside, Exit, ExitAfter, Fit, Fitted, Hits, Took};
 use wakewatt_words::{say, word};
 
 /// The worst that a prediction was off, in one sentence.
@@ -28,6 +28,15 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
         ),
         None => word!("What a fitted model predicts; nothing was measured that could check it.").into(),
     }
+}
+
+/// How many predictions were good enough, and how many cannot be told for the doubt of what was measured; none where nothing was.
+pub(crate) fn hits(hits: Hits) -> Option<String> {
+    let (n, n_within, n_unsure, n_missed) = (hits.n, hits.n_within, hits.n_unsure, hits.n_missed());
+    let aim = format!("{:.0} %", AIM * 100.0);
+    (n > 0).then(|| {
+        say!("{n_within} of {n} predictions within {aim}; {n_unsure} further off, where the doubt of what was measured reaches so near; {n_missed} further off beyond that doubt.")
+    })
 }
 
 /// Whether an exit was measured, and what it is after other sleeps.
@@ -112,6 +121,7 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         let caption = word!("Measured levels took no part in the fit.");
         out.figures.extend(figure(format!("{id}-{what}"), &title, caption, "modelled", &bars));
     }
+    out.intro.extend(hits(Hits::of(&f.predicted)));
     out.figures.extend(residuals(f, id));
     for (rows, name) in [(&f.fitted, say!("fitted to `{on}`")), (&f.predicted, say!("predicted for `{other}`"))] {
         out.tables.push(table(rows, &name));
@@ -124,7 +134,7 @@ fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
     let mut chart = Ranges {
         title: title.into(),
         of: word!("level").into(),
-        range: word!("range"),
+        range: word!("range, by the doubt of what was measured"),
         x: AxisSpec::new(word!("model over measured, less one"), Show::Ratio, Scale::Zero),
         series: [word!("median, fitted"), word!("median, predicted"), word!("CPU, fitted"), word!("CPU, predicted")]
             .map(String::from)
@@ -133,11 +143,20 @@ fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
         rows: Vec::new(),
     };
     for (now, then) in f.fitted.iter().zip(&f.predicted) {
-        let all = [now.p50_off(), then.p50_off(), now.cpu_off(), then.cpu_off()];
-        let mark = |(series, value): (usize, Option<f64>)| Some(Mark { series, value: value?, range: None });
+        let all = [
+            (now.p50_off(), now.p50_off_range()),
+            (then.p50_off(), then.p50_off_range()),
+            (now.cpu_off(), now.cpu_off_range()),
+            (then.cpu_off(), then.cpu_off_range()),
+        ];
+        let mark = |(series, (value, range)): (usize, (Option<f64>, Option<[f64; 2]>))| {
+            Some(Mark { series, value: value?, range: range.map(Into::into) })
+        };
         chart.add(clean(&now.level), all.into_iter().enumerate().filter_map(mark));
     }
-    let caption = word!("Fitted: what the fit leaves of levels that it saw. Predicted: of levels that it did not see.");
+    let caption = word!(
+        "Fitted: what the fit leaves of levels that it saw. Predicted: of levels that it did not see. Lines: what the doubt of the rounds leaves open (95 % each)."
+    );
     figure(format!("{id}-off"), title, caption, "modelled", &chart)
 }
 
@@ -150,16 +169,24 @@ pub(crate) const LEVEL_HEADS: [&str; 7] =
     ["level", "median measured", "model", "deviation", "CPU per request measured", "model", "deviation"];
 
 /// The row below those heads, times and shares written as its place writes them.
-pub(crate) fn level_cells(b: &Beside, time: fn(Option<f64>) -> String, off: fn(Option<f64>) -> String) -> Vec<String> {
-    let both = |measured, modelled, ratio| [time(measured), time(modelled), off(ratio)];
-    let median = both(b.measured.p50_ns, b.modelled.p50_ns, b.p50_off());
-    let cpu = both(b.measured.cpu_ns, b.modelled.cpu_ns, b.cpu_off());
+pub(crate) fn level_cells(
+    b: &Beside,
+    time: fn(Option<f64>) -> String,
+    off: fn(Option<f64>, Option<[f64; 2]>) -> String,
+) -> Vec<String> {
+    let both = |measured, modelled, ratio, range| [time(measured), time(modelled), off(ratio, range)];
+    let median = both(b.measured.p50_ns, b.modelled.p50_ns, b.p50_off(), b.p50_off_range());
+    let cpu = both(b.measured.cpu_ns, b.modelled.cpu_ns, b.cpu_off(), b.cpu_off_range());
     [clean(&b.level)].into_iter().chain(median).chain(cpu).collect()
 }
 
 fn table(rows: &[Beside], caption: &str) -> Table {
     let time = |ns: Option<f64>| ns.map_or("–".into(), words::ns);
-    let off = |ratio: Option<f64>| ratio.map_or("–".into(), signed);
+    let off = |ratio: Option<f64>, range: Option<[f64; 2]>| match (ratio, range) {
+        (None, _) => "–".into(),
+        (Some(ratio), None) => signed(ratio),
+        (Some(ratio), Some([low, high])) => format!("{} [{}, {}]", signed(ratio), signed(low), signed(high)),
+    };
     Table {
         caption: say!("Level by level, {caption}"),
         heads: heads(&LEVEL_HEADS),

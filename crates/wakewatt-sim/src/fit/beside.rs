@@ -1,0 +1,169 @@
+//! A level as measured beside the same as modelled: how far off, with the doubt of what was measured, and how many predictions were good enough.
+//!
+//! A level is measured once a round and not twice alike, so each measured value is the middle of the rounds with its 95 % interval (`loads`). A prediction begins at a measured level and is held against another: how far off it is has the doubt of both. One that is
+//! further off than it should be, while that doubt reaches as near, is neither good nor missed.
+
+use serde::{Deserialize, Serialize};
+
+/// What a request took, by the model or as measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Took {
+    /// Median latency, in nanoseconds; none where it was not measured or the model has none.
+    pub p50_ns: Option<f64>,
+    /// CPU time per request, in nanoseconds; none where it was not measured.
+    pub cpu_ns: Option<f64>,
+}
+
+/// Between which values what was measured lies: the 95 % interval of the middle of all rounds; none where there were fewer than six.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Doubt {
+    /// Of the median latency, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<[f64; 2]>,
+    /// Of the CPU time per request, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<[f64; 2]>,
+}
+
+/// A level beside its model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Beside {
+    /// What was asked of the machine, in words: `50 %`.
+    pub level: String,
+    /// As measured; empty where nobody measured it.
+    pub measured: Took,
+    /// Between which values that lies.
+    #[serde(default)]
+    pub doubt: Doubt,
+    /// The same as the fitted model has it, in the same unit.
+    pub modelled: Took,
+    /// Of a prediction: between which values it lies for the doubt of the level that it begins at.
+    #[serde(default)]
+    pub modelled_doubt: Doubt,
+}
+
+impl Beside {
+    /// How far the modelled median is off, as a part of the measured one.
+    pub fn p50_off(&self) -> Option<f64> {
+        off(self.measured.p50_ns, self.modelled.p50_ns)
+    }
+
+    /// How far the modelled CPU time is off, as a part of the measured one.
+    pub fn cpu_off(&self) -> Option<f64> {
+        off(self.measured.cpu_ns, self.modelled.cpu_ns)
+    }
+
+    /// Between which values `p50_off` lies for the doubt of what was measured, on both sides; none where that is not known.
+    pub fn p50_off_range(&self) -> Option<[f64; 2]> {
+        let (measured, modelled) = (self.measured.p50_ns?, self.modelled.p50_ns?);
+        off_range((measured, self.doubt.p50_ns?), (modelled, self.modelled_doubt.p50_ns))
+    }
+
+    /// The same of `cpu_off`.
+    pub fn cpu_off_range(&self) -> Option<[f64; 2]> {
+        let (measured, modelled) = (self.measured.cpu_ns?, self.modelled.cpu_ns?);
+        off_range((measured, self.doubt.cpu_ns?), (modelled, self.modelled_doubt.cpu_ns))
+    }
+}
+
+/// The doubts of two measurements that do not depend on each other, put together by the root of the sum of their squares.
+fn off_range(
+    (measured, [low, high]): (f64, [f64; 2]),
+    (modelled, of_model): (f64, Option<[f64; 2]>),
+) -> Option<[f64; 2]> {
+    let off = off(Some(measured), Some(modelled))?;
+    let [model_low, model_high] = of_model.unwrap_or([modelled; 2]);
+    let down = ((modelled - model_low) / modelled).hypot((high - measured) / measured);
+    let up = ((model_high - modelled) / modelled).hypot((measured - low) / measured);
+    (down.is_finite() && up.is_finite()).then_some([off - (1.0 + off) * down, off + (1.0 + off) * up])
+}
+
+/// How far off predictions may be.
+pub const AIM: f64 = 0.15;
+
+/// How many predictions were as good as they should be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hits {
+    /// Predictions of medians and of CPU times that were measured too.
+    pub n: usize,
+    /// Off by 15 % at most.
+    pub n_within: usize,
+    /// By more, but less lies within the doubt of what was measured.
+    pub n_unsure: usize,
+}
+
+impl Hits {
+    /// Of some levels.
+    pub fn of<'a>(levels: impl IntoIterator<Item = &'a Beside>) -> Hits {
+        let mut hits = Hits::default();
+        for level in levels {
+            for (off, range) in [(level.p50_off(), level.p50_off_range()), (level.cpu_off(), level.cpu_off_range())] {
+                let Some(off) = off else { continue };
+                let is_within = off.abs() <= AIM;
+                let may_be = range.is_some_and(|[low, high]| low <= AIM && high >= -AIM);
+                hits.n += 1;
+                hits.n_within += usize::from(is_within);
+                hits.n_unsure += usize::from(!is_within && may_be);
+            }
+        }
+        hits
+    }
+
+    /// By more than 15 %, beyond the doubt of what was measured, as far as that is known.
+    pub fn n_missed(&self) -> usize {
+        self.n - self.n_within - self.n_unsure
+    }
+}
+
+pub(super) fn off(measured: Option<f64>, modelled: Option<f64>) -> Option<f64> {
+    let measured = measured.filter(|m| *m > 0.0)?;
+    Some(modelled? / measured - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(modelled_ns: f64, doubt: Option<[f64; 2]>, modelled_doubt: Option<[f64; 2]>) -> Beside {
+        let took = |ns| Took { p50_ns: Some(ns), cpu_ns: None };
+        let of = |p50_ns| Doubt { p50_ns, cpu_ns: None };
+        Beside {
+            level: "50 %".into(),
+            measured: took(100.0),
+            doubt: of(doubt),
+            modelled: took(modelled_ns),
+            modelled_doubt: of(modelled_doubt),
+        }
+    }
+
+    #[test]
+    fn a_prediction_is_good_or_missed_or_cannot_be_told_and_never_two_of_them() {
+        let counted = |level: &Beside| {
+            let hits = Hits::of([level]);
+            (hits.n, hits.n_within, hits.n_unsure, hits.n_missed())
+        };
+        assert_eq!(counted(&level(114.0, None, None)), (1, 1, 0, 0));
+        assert_eq!(counted(&level(86.0, Some([50.0, 200.0]), None)), (1, 1, 0, 0), "however wide the doubt");
+        assert_eq!(counted(&level(125.0, None, None)), (1, 0, 0, 1), "no doubt is known, so none excuses");
+        // 25 % too high: of 110 it would be 14 %, of 105 still 19.
+        assert_eq!(counted(&level(125.0, Some([95.0, 110.0]), None)), (1, 0, 1, 0));
+        assert_eq!(counted(&level(125.0, Some([80.0, 105.0]), None)), (1, 0, 0, 1), "the other end does not count");
+        assert_eq!(counted(&level(75.0, Some([85.0, 105.0]), None)), (1, 0, 1, 0));
+        assert_eq!(counted(&level(75.0, Some([95.0, 130.0]), None)), (1, 0, 0, 1));
+        // What it begins at is in doubt as well: 4 % and 5 % are 6.4 together.
+        assert_eq!(counted(&level(125.0, Some([95.0, 105.0]), Some([120.0, 130.0]))), (1, 0, 0, 1));
+        assert_eq!(counted(&level(122.0, Some([95.0, 105.0]), Some([115.0, 127.0]))), (1, 0, 1, 0));
+    }
+
+    #[test]
+    fn two_doubts_are_put_together_as_what_does_not_depend_on_each_other() {
+        let range = level(100.0, Some([96.0, 103.0]), Some([96.0, 103.0])).p50_off_range().unwrap();
+        assert!((range[0] + 0.05).abs() < 1e-9 && (range[1] - 0.05).abs() < 1e-9, "{range:?}");
+        assert_eq!(level(100.0, None, Some([96.0, 103.0])).p50_off_range(), None);
+        assert_eq!(level(0.0, Some([96.0, 103.0]), None).p50_off_range(), None, "no part of nothing");
+    }
+}
