@@ -1,5 +1,6 @@
 //! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`loads`).
 
+use super::cold::Cold;
 use super::loads::{self, Loads};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
@@ -192,9 +193,9 @@ impl Inputs {
         all?.into_iter().min_by(f64::total_cmp)
     }
 
-    /// What the first work after the coldest pause takes longer, in any state; none where that was not measured.
-    pub(super) fn coldest_ns(&self, kind: Kind) -> Option<u64> {
-        self.exits.iter().flat_map(|exit| exit.cold(kind)).map(|row| row.ns).max().filter(|ns| *ns > 0)
+    /// How the work of such a load grows cold; none where that was not measured.
+    pub(super) fn cold(&self, kind: Kind) -> Option<Cold> {
+        Cold::of(self.exits.iter().map(|exit| exit.cold(kind)))
     }
 
     /// Loads under a setting, by the arm's id or title, or by the run's title.

@@ -1,13 +1,14 @@
 //! A model of this server, calibrated from what was measured on it, and held against a setting that it was not shown.
 //!
 //! From run files come: the idle states and their governor (facts), what leaving each state costs (`measure idle`, else half of what is claimed), and loads under
-//! one setting (`load steps`, `load shop`, or one arm of an experiment). Four numbers of each kind of load are then fitted by least squares
+//! one setting (`load steps`, `load shop`, or one arm of an experiment). Four or five numbers of each kind of load are then fitted by least squares
 //! to the median latency and the CPU time per request of all its levels: the work of a request, the CPU time that a sleep adds, the time in
-//! which no CPU of the server works for the request, and what each CPU does for itself. Everything else is taken as measured or as claimed, and said.
+//! which no CPU of the server works for the request, what each CPU does for itself, and, where cold work was measured, how soon this one grows cold (`cold`). Everything else is taken as measured or as claimed, and said.
 //! What the fit leaves of a level is not the setting's doing, so a prediction begins where that level was measured and takes only the change from
 //! the model. It then predicts the loads under another setting; where that was measured too, the error is shown. It was not used.
 
 mod beside;
+mod cold;
 mod inputs;
 mod least_squares;
 mod loads;
@@ -126,7 +127,8 @@ fn modelled(
 
 /// At low load each request meets a sleep, so three levels hardly tell what a sleep adds from what each CPU does for itself. A sleep is taken to
 /// add some ten microseconds: that much more counts as much as a residual of 5 %. Where the first work after pauses was measured, a request is taken
-/// to be as sensitive as that work, and where a CPU's own doing was measured, it is taken to be that; as much again, more or less, counts as 5 %.
+/// to be as sensitive as that work and to grow cold as soon, and where a CPU's own doing was measured, it is taken to be that; as much again, more or less, or twice as soon, or
+/// as late, counts as 5 %.
 const PER_SLEEP_NS: f64 = 10_000.0;
 const OWN_NS: f64 = 20_000.0;
 const UNLIKELY: f64 = 0.05;
@@ -145,6 +147,7 @@ fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize
         }
         let beyond = |number: f64, usual: f64, least: f64| UNLIKELY * (number - usual) / usual.max(least);
         all.push(beyond(numbers.per_sleep_ns, usual.per_sleep_ns, PER_SLEEP_NS));
+        all.push(UNLIKELY * numbers.sooner.log2());
         all.extend(usual.own_ns.map(|own_ns| beyond(numbers.own_ns, own_ns, OWN_NS)));
         Ok(all)
     };

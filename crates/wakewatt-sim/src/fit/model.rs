@@ -1,4 +1,4 @@
-//! From the inputs and four numbers to a server file, and from its simulation to what a request took.
+//! From the inputs and five numbers to a server file, and from its simulation to what a request took.
 //!
 //! A shop has two machines: its clients sleep until a request is due, and again until the answer comes, and what leaving those sleeps costs is
 //! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
@@ -42,16 +42,38 @@ pub struct Numbers {
     /// What each CPU does for itself every 10 ms (ticks, daemons, interrupts of others), in nanoseconds of CPU time.
     #[serde(default)]
     pub own_ns: f64,
+    /// The work of a request grows cold so many times as soon as the piece of work that was measured; 1 where none was.
+    #[serde(default = "one")]
+    pub sooner: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Among nanoseconds, which is what `least_squares` takes its steps in, 1 is a thousand of these.
+const SOONER: f64 = 1_000.0;
+/// No work grows cold so many times as late, or as soon.
+const MOST_SOONER: f64 = 32.0;
+
+fn sooner(number: Option<&f64>) -> f64 {
+    number.map_or(1.0, |number| (number / SOONER).clamp(1.0 / MOST_SOONER, MOST_SOONER))
 }
 
 impl Numbers {
     pub(super) fn of(theta: &[f64]) -> Numbers {
         let at = |i: usize| theta.get(i).copied().unwrap_or(0.0);
-        Numbers { work_ns: at(0), per_sleep_ns: at(1), elsewhere_ns: at(2), own_ns: at(3) }
+        Numbers {
+            work_ns: at(0),
+            per_sleep_ns: at(1),
+            elsewhere_ns: at(2),
+            own_ns: at(3),
+            sooner: sooner(theta.get(4)),
+        }
     }
 
     pub(super) fn list(self) -> Vec<f64> {
-        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns]
+        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns, self.sooner * SOONER]
     }
 
     /// To begin with: the least CPU time of any level, what is left of the median, and the rest as it was measured.
@@ -60,7 +82,13 @@ impl Numbers {
         let p50 = load.levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
         let work_ns = if cpu.is_finite() { cpu } else { p50 };
         let elsewhere_ns = (p50 - work_ns).max(1_000.0);
-        Numbers { work_ns, per_sleep_ns: usual.per_sleep_ns, elsewhere_ns, own_ns: usual.own_ns.unwrap_or(0.0) }
+        Numbers {
+            work_ns,
+            per_sleep_ns: usual.per_sleep_ns,
+            elsewhere_ns,
+            own_ns: usual.own_ns.unwrap_or(0.0),
+            sooner: 1.0,
+        }
     }
 }
 
@@ -74,7 +102,7 @@ pub(super) struct Usual {
 
 impl Usual {
     pub(super) fn of(inputs: &Inputs, kind: Kind) -> Usual {
-        let per_sleep_ns = inputs.coldest_ns(kind).map_or(0.0, |ns| ns as f64);
+        let per_sleep_ns = inputs.cold(kind).map_or(0.0, |cold| cold.most_ns);
         let own_ns = inputs.least_own_ratio().map(|ratio| ratio * OWN_EVERY.ns() as f64);
         Usual { per_sleep_ns, own_ns }
     }
@@ -87,18 +115,18 @@ fn span(ns: f64) -> Span {
 
 /// The server that a level ran on, as the numbers have it.
 pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
-    // The measured shape, at the size that the loads show.
+    // By the measured law, at the size, and as soon, as the loads show.
     let per_sleep_ns = numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS);
-    let share = inputs.coldest_ns(load.kind).map(|coldest_ns| per_sleep_ns / coldest_ns as f64);
-    let colder = |row: &ExitAfter| ExitAfter { ns: span(row.ns as f64 * share.unwrap_or(0.0)).ns(), ..*row };
-    let state = |(state, exit): (&crate::server::IdleState, &super::Exit)| crate::server::IdleState {
+    let law = inputs.cold(load.kind);
+    let cold = |at: usize| law.as_ref().map_or_else(Vec::new, |law| law.rows(at, per_sleep_ns, numbers.sooner));
+    let state = |(at, (state, exit)): (usize, (&crate::server::IdleState, &super::Exit))| crate::server::IdleState {
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
         after: after(&exit.after),
         after_ipi: after(&exit.after_ipi),
         overhead: overhead(exit, inputs.least_own_ratio()),
         send: Span(exit.send_ns.unwrap_or(0)),
         cold: if state.polling || !exit.cold(load.kind).is_empty() { Span(0) } else { span(per_sleep_ns) },
-        cold_after: after(&exit.cold(load.kind).iter().map(colder).collect::<Vec<_>>()),
+        cold_after: after(&cold(at)),
         ..state.clone()
     };
     let usual = Machine::default();
@@ -115,7 +143,7 @@ pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Nu
         timers: (own > Span(0)).then_some(Timers { every: OWN_EVERY, work: own }),
         idle: Idle {
             governor: inputs.governor,
-            state: inputs.states.iter().zip(&inputs.exits).map(state).collect(),
+            state: inputs.states.iter().zip(&inputs.exits).enumerate().map(state).collect(),
             ..Idle::default()
         },
         ..usual

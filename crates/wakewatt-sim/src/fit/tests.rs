@@ -56,7 +56,8 @@ fn under(name: &str, set: &[&str]) -> Under {
 
 #[test]
 fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
-    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
+    let truth =
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
     let mut inputs = inputs();
     let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
     for arm in [&found, &poll] {
@@ -79,7 +80,8 @@ fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
 #[test]
 fn what_was_not_measured_is_said() {
     let mut inputs = inputs();
-    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
+    let truth =
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
     inputs.loads.push(measured(&inputs, Kind::Steps, "found", truth, &[]));
     let why = fit(&inputs, &under("tuned", &[]), &under("poll", &[]), 1).unwrap_err().to_string();
     assert!(why.contains("`tuned`; there are `found`"), "{why}");
@@ -93,7 +95,8 @@ fn what_was_not_measured_is_said() {
 
 #[test]
 fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
-    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 90_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0 };
+    let truth =
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 90_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
     let mut inputs = inputs();
     let rows = |ns: [u64; 3]| {
         let after = |(asleep_ns, ns)| ExitAfter { asleep_ns, ns };

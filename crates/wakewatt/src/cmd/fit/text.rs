@@ -39,6 +39,9 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
         rough_ns(n.own_ns),
         f.rms_ratio * 100.0
     );
+    if n.sooner != 1.0 {
+        let _ = writeln!(out, "it grows cold {:.1} times as soon as the piece of work that was measured", n.sooner);
+    }
     let _ = write!(out, "fitted to {on}:\n{}", levels(&f.fitted, width));
     let _ = write!(out, "predicted for {other}:\n{}", levels(&f.predicted, width));
     if let Some(worst) = f.worst_ratio {

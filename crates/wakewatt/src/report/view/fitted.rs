@@ -105,6 +105,10 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         words::ns(n.own_ns),
         words::percent(f.rms_ratio)
     ));
+    if n.sooner != 1.0 {
+        let times = format!("{:.1}", n.sooner);
+        out.intro.push(say!("Its work grows cold {times} times as soon as the piece of work that was measured."));
+    }
     for (title, what, value) in [
         (word!("Median latency"), word!("median"), (|t: &Took| t.p50_ns) as fn(&Took) -> Option<f64>),
         (word!("CPU time per request"), "cpu", |t: &Took| t.cpu_ns),
