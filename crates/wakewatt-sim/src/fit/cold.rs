@@ -67,6 +67,8 @@ impl Cold {
 
 #[cfg(test)]
 mod tests {
+    // Made-up numbers of known size.
+    #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     use super::*;
 
     fn rows(most_ns: f64, soon_ns: f64) -> Vec<ExitAfter> {
