@@ -21,7 +21,7 @@ use wakewatt_core::samples::wakeup::WakeKind;
 
 /// Name of the plan.
 const PLAN: &str = "fit";
-/// Rounds of the loads, when nothing is said: as many as give the median of a level an interval.
+/// Rounds of the loads, when nothing is said: the fewest that give a level an interval.
 pub const ROUNDS: u32 = 6;
 /// Lengths of sleep beside the usual one: those of requests at some thousands a second down to some fifty.
 const OTHER_GAPS_NS: [u64; 5] = [300_000, 1_000_000, 4_000_000, 12_000_000, 25_000_000];
@@ -101,4 +101,19 @@ fn costs(lab: Lab<'_>, seed: u64, not_done: &mut Vec<NotDone>) -> Result<Vec<Sta
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_plan_has_the_usual_rounds_and_room_for_them() {
+        let plan = plan::parse(plan::shipped(PLAN).unwrap(), &|_: &str| Err(String::new())).unwrap();
+        assert_eq!(plan.looks, [ROUNDS as usize]);
+        // Two arms a round, each with all its levels.
+        let n_levels = 6;
+        let least_ns = u64::from(ROUNDS) * 2 * (plan.settle_ns + n_levels * plan.measure_ns);
+        assert!(plan.budget_ns > 2 * least_ns, "{} {least_ns}", plan.budget_ns);
+    }
 }

@@ -4,7 +4,7 @@
 //! Both run at once and are asked in turn, each once in a little more than a second, because the agent reads at most once a second and node_exporter at each question: a faster
 //! pace would flatter us. They are asked as Prometheus asks (`scraper`), here at its usual pace as well, and once more by bare requests on a connection each. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
 //! all threads since the first question (schedstat, in nanoseconds), what they do between questions included. With wake-ups attributed the process's time and that of its
-//! programs in the kernel are added; the kernel counts the latter while kernel.bpf_stats_enabled is set, which it is for the time of the measurement. Two looks at a clock
+//! programs in the kernel are added; the kernel counts the latter while BPF_ENABLE_STATS holds it to, no longer than the measurement. Two looks at a clock
 //! belong to each counted run and to no other: what empty programs are counted with is taken off, and named.
 
 use super::record::Load;
@@ -12,6 +12,7 @@ use super::scraper::Scraper;
 use super::{Measured, Row, median};
 use crate::gen_host;
 use anyhow::{Context, Result};
+use aya::sys::{Stats, enable_stats};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,7 +34,6 @@ const N_CPUS: u32 = 512;
 const TRACED: Duration = Duration::from_secs(20);
 /// Debian's own ceiling for ours.
 const MOST_BYTES: f64 = 30e6;
-const STATS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 /// A server, ended when it is dropped.
 pub(crate) struct Server {
@@ -172,13 +172,10 @@ fn traced(binary: &Path, csv: &mut String) -> Result<Row> {
     })
 }
 
-/// While the kernel counts what programs take; as it was afterwards.
+/// While the kernel counts what programs take: as long as an open file says so, which is closed however this ends.
 pub(super) fn with_program_times<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let kept = std::fs::read_to_string(STATS).context(STATS)?;
-    std::fs::write(STATS, "1").context(STATS)?;
-    let found = work();
-    std::fs::write(STATS, kept.trim()).context(STATS)?;
-    found
+    let _counting = enable_stats(Stats::RunTime).context("the kernel does not count what programs take")?;
+    work()
 }
 
 /// What tracing takes under so many wake-ups.

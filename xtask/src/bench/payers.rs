@@ -1,7 +1,7 @@
 //! What asking who pays costs beside a plain trace: CPU time of the programs in the kernel for each wake-up, with nothing more, with `--by` and with `--stacks`.
 //!
 //! The load is threads that sleep 20 us, so that nearly all wake-ups come out of idle, where the payer is charged; `perf bench sched pipe`, which the plain
-//! trace is measured with, never goes idle. Time is the kernel's own account of our programs (kernel.bpf_stats_enabled), its counting
+//! trace is measured with, never goes idle. Time is the kernel's own account of our programs (BPF_ENABLE_STATS), its counting
 //! included, by all wake-ups that were classed. All ways are tried in each round, in random order; shown is the median, and the ratio to plain within a round.
 
 use super::agent::with_program_times;

@@ -1,7 +1,8 @@
 //! A level as measured beside the same as modelled: how far off, with the doubt of what was measured, and how many predictions were good enough.
 //!
-//! A level is measured once a round and not twice alike, so each measured value is the middle of the rounds with its 95 % interval (`loads`). A prediction begins at a measured level and is held against another: how far off it is has the doubt of both. One that is
-//! further off than it should be, while that doubt reaches as near, is neither good nor missed.
+//! A level is measured once a round and not twice alike, so each measured value is the middle of the rounds with its 95 % interval (`loads`). A prediction
+//! begins at a measured level and is held against another: how far off it is has the doubt of both. One that is further off than it should be, while that doubt
+//! reaches as near, is neither good nor missed.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,8 @@ impl Beside {
     }
 }
 
-/// The doubts of two measurements that do not depend on each other, put together by the root of the sum of their squares.
+/// The doubts of two measurements, put together by the root of the sum of their squares, as of what does not depend on each other. A drift that both
+/// share makes that too wide.
 fn off_range(
     (measured, [low, high]): (f64, [f64; 2]),
     (modelled, of_model): (f64, Option<[f64; 2]>),
@@ -84,7 +86,7 @@ fn off_range(
 /// How far off predictions may be.
 pub const AIM: f64 = 0.15;
 
-/// How many predictions were as good as they should be.
+/// How many predictions were as good as they should be. Each is counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hits {
@@ -92,8 +94,12 @@ pub struct Hits {
     pub n: usize,
     /// Off by 15 % at most.
     pub n_within: usize,
-    /// By more, but less lies within the doubt of what was measured.
+    /// By more, but the doubt of what was measured reaches so near.
     pub n_unsure: usize,
+    /// By more, and that doubt does not reach so near.
+    pub n_missed: usize,
+    /// By more, and how far that doubt reaches is not known.
+    pub n_further: usize,
 }
 
 impl Hits {
@@ -103,19 +109,17 @@ impl Hits {
         for level in levels {
             for (off, range) in [(level.p50_off(), level.p50_off_range()), (level.cpu_off(), level.cpu_off_range())] {
                 let Some(off) = off else { continue };
-                let is_within = off.abs() <= AIM;
-                let may_be = range.is_some_and(|[low, high]| low <= AIM && high >= -AIM);
                 hits.n += 1;
-                hits.n_within += usize::from(is_within);
-                hits.n_unsure += usize::from(!is_within && may_be);
+                let place = match range {
+                    _ if off.abs() <= AIM => &mut hits.n_within,
+                    None => &mut hits.n_further,
+                    Some([low, high]) if low <= AIM && high >= -AIM => &mut hits.n_unsure,
+                    Some(_) => &mut hits.n_missed,
+                };
+                *place += 1;
             }
         }
         hits
-    }
-
-    /// By more than 15 %, beyond the doubt of what was measured, as far as that is known.
-    pub fn n_missed(&self) -> usize {
-        self.n - self.n_within - self.n_unsure
     }
 }
 
@@ -143,20 +147,25 @@ mod tests {
     #[test]
     fn a_prediction_is_good_or_missed_or_cannot_be_told_and_never_two_of_them() {
         let counted = |level: &Beside| {
-            let hits = Hits::of([level]);
-            (hits.n, hits.n_within, hits.n_unsure, hits.n_missed())
+            let Hits { n, n_within, n_unsure, n_missed, n_further } = Hits::of([level]);
+            assert_eq!(n, 1);
+            [n_within, n_unsure, n_missed, n_further]
         };
-        assert_eq!(counted(&level(114.0, None, None)), (1, 1, 0, 0));
-        assert_eq!(counted(&level(86.0, Some([50.0, 200.0]), None)), (1, 1, 0, 0), "however wide the doubt");
-        assert_eq!(counted(&level(125.0, None, None)), (1, 0, 0, 1), "no doubt is known, so none excuses");
+        const WITHIN: [usize; 4] = [1, 0, 0, 0];
+        const UNSURE: [usize; 4] = [0, 1, 0, 0];
+        const MISSED: [usize; 4] = [0, 0, 1, 0];
+        assert_eq!(counted(&level(114.0, None, None)), WITHIN);
+        assert_eq!(counted(&level(86.0, Some([50.0, 200.0]), None)), WITHIN, "however wide the doubt");
+        assert_eq!(counted(&level(125.0, None, None)), [0, 0, 0, 1], "a doubt that is not known excuses nothing");
         // 25 % too high: of 110 it would be 14 %, of 105 still 19.
-        assert_eq!(counted(&level(125.0, Some([95.0, 110.0]), None)), (1, 0, 1, 0));
-        assert_eq!(counted(&level(125.0, Some([80.0, 105.0]), None)), (1, 0, 0, 1), "the other end does not count");
-        assert_eq!(counted(&level(75.0, Some([85.0, 105.0]), None)), (1, 0, 1, 0));
-        assert_eq!(counted(&level(75.0, Some([95.0, 130.0]), None)), (1, 0, 0, 1));
+        assert_eq!(counted(&level(125.0, Some([95.0, 110.0]), None)), UNSURE);
+        assert_eq!(counted(&level(125.0, Some([80.0, 105.0]), None)), MISSED, "the other end does not count");
+        assert_eq!(counted(&level(75.0, Some([85.0, 105.0]), None)), UNSURE);
+        assert_eq!(counted(&level(75.0, Some([95.0, 130.0]), None)), MISSED);
         // What it begins at is in doubt as well: 4 % and 5 % are 6.4 together.
-        assert_eq!(counted(&level(125.0, Some([95.0, 105.0]), Some([120.0, 130.0]))), (1, 0, 0, 1));
-        assert_eq!(counted(&level(122.0, Some([95.0, 105.0]), Some([115.0, 127.0]))), (1, 0, 1, 0));
+        assert_eq!(counted(&level(125.0, Some([95.0, 105.0]), Some([120.0, 130.0]))), MISSED);
+        assert_eq!(counted(&level(122.0, Some([95.0, 105.0]), Some([115.0, 127.0]))), UNSURE);
+        assert_eq!(Hits::of(&[]), Hits::default());
     }
 
     #[test]

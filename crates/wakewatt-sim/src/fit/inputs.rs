@@ -1,6 +1,5 @@
 //! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`loads`).
 
-use super::cold::Cold;
 use super::loads::{self, Loads};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
@@ -191,11 +190,6 @@ impl Inputs {
     pub(super) fn least_own_ratio(&self) -> Option<f64> {
         let all: Option<Vec<f64>> = self.exits.iter().map(|exit| exit.own_ratio).collect();
         all?.into_iter().min_by(f64::total_cmp)
-    }
-
-    /// How the work of such a load grows cold; none where that was not measured.
-    pub(super) fn cold(&self, kind: Kind) -> Option<Cold> {
-        Cold::of(self.exits.iter().map(|exit| exit.cold(kind)))
     }
 
     /// Loads under a setting, by the arm's id or title, or by the run's title.

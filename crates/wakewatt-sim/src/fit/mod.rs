@@ -21,7 +21,7 @@ pub use beside::{AIM, Beside, Doubt, Hits, Took};
 pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
 pub use loads::{Loaded, Loads};
 pub use model::Numbers;
-use model::Usual;
+use model::Subject;
 
 use crate::server::Server;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ pub struct Fitted {
     pub predicted: Vec<Beside>,
     /// The largest error of a prediction, as a part of what was measured; none where nothing was.
     pub worst_ratio: Option<f64>,
+    /// How many predictions were as good as they should be.
+    #[serde(default)]
+    pub hits: Hits,
 }
 
 /// A fit and its predictions.
@@ -93,35 +96,28 @@ pub fn fit_each(inputs: &Inputs, on: &Under, others: &[Under], n_threads: usize)
     let shown = inputs.under(&on.name)?;
     let mut models = Vec::new();
     for load in shown {
-        models.push(calibrated(inputs, load, on, n_threads)?);
+        models.push(calibrated(Subject::of(inputs, load), on, n_threads)?);
     }
     others.iter().map(|other| predicted(inputs, &models, on, other, n_threads)).collect()
 }
 
 /// A load with the numbers that were found for it.
 struct Calibrated<'a> {
-    load: &'a Loads,
+    subject: Subject<'a>,
     numbers: Numbers,
     fitted: Vec<Beside>,
     rms_ratio: f64,
 }
 
-impl Calibrated<'_> {
-    fn took(&self, inputs: &Inputs, level: &Loaded, under: &Under, n_threads: usize) -> Result<Took, FitError> {
-        modelled(inputs, self.load, level, &self.numbers, under, n_threads)
-    }
-}
-
 fn modelled(
-    inputs: &Inputs,
-    load: &Loads,
+    subject: &Subject<'_>,
     level: &Loaded,
     numbers: &Numbers,
     under: &Under,
     n_threads: usize,
 ) -> Result<Took, FitError> {
     let server: Server =
-        model::server(inputs, load, level, numbers).with(&under.set).map_err(|e| FitError::Model(e.to_string()))?;
+        model::server(subject, level, numbers).with(&under.set).map_err(|e| FitError::Model(e.to_string()))?;
     model::took(&server, n_threads)
 }
 
@@ -133,29 +129,29 @@ const PER_SLEEP_NS: f64 = 10_000.0;
 const OWN_NS: f64 = 20_000.0;
 const UNLIKELY: f64 = 0.05;
 
-fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize) -> Result<Calibrated<'a>, FitError> {
-    let usual = Usual::of(inputs, load.kind);
+fn calibrated<'a>(subject: Subject<'a>, on: &Under, n_threads: usize) -> Result<Calibrated<'a>, FitError> {
+    let (load, usual_ns, own_ns) = (subject.load, subject.per_sleep_ns(), subject.own_ns());
     let residuals = |theta: &[f64]| -> Result<Vec<f64>, FitError> {
         let numbers = Numbers::of(theta);
         let mut all = Vec::new();
         for level in &load.levels {
-            let took = modelled(inputs, load, level, &numbers, on, n_threads)?;
+            let took = modelled(&subject, level, &numbers, on, n_threads)?;
             // An absent median is a queue without an end: as far off as can be.
             let far =
                 |measured: Option<f64>, modelled: Option<f64>| measured.map(|_| off(measured, modelled).unwrap_or(9.0));
             all.extend(far(level.took.p50_ns, took.p50_ns).into_iter().chain(far(level.took.cpu_ns, took.cpu_ns)));
         }
         let beyond = |number: f64, usual: f64, least: f64| UNLIKELY * (number - usual) / usual.max(least);
-        all.push(beyond(numbers.per_sleep_ns, usual.per_sleep_ns, PER_SLEEP_NS));
-        all.push(UNLIKELY * numbers.sooner.log2());
-        all.extend(usual.own_ns.map(|own_ns| beyond(numbers.own_ns, own_ns, OWN_NS)));
+        all.push(beyond(numbers.per_sleep_ns, usual_ns, PER_SLEEP_NS));
+        all.extend(own_ns.map(|own_ns| beyond(numbers.own_ns, own_ns, OWN_NS)));
+        all.extend(numbers.sooner.map(|sooner| UNLIKELY * sooner.log2()));
         Ok(all)
     };
-    let theta = least_squares::least(&Numbers::guess(load, &usual).list(), residuals)?;
-    let mut model = Calibrated { load, numbers: Numbers::of(&theta), fitted: Vec::new(), rms_ratio: 0.0 };
+    let numbers = Numbers::of(&least_squares::least(&Numbers::guess(&subject).list(), residuals)?);
+    let mut fitted = Vec::new();
     for level in &load.levels {
-        let modelled = model.took(inputs, level, on, n_threads)?;
-        model.fitted.push(Beside {
+        let modelled = modelled(&subject, level, &numbers, on, n_threads)?;
+        fitted.push(Beside {
             level: level.name.clone(),
             measured: level.took,
             doubt: level.doubt,
@@ -163,9 +159,9 @@ fn calibrated<'a>(inputs: &Inputs, load: &'a Loads, on: &Under, n_threads: usize
             modelled_doubt: Doubt::default(),
         });
     }
-    let left: Vec<f64> = model.fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
-    model.rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
-    Ok(model)
+    let left: Vec<f64> = fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
+    let rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
+    Ok(Calibrated { subject, numbers, fitted, rms_ratio })
 }
 
 fn predicted(
@@ -179,8 +175,8 @@ fn predicted(
     let mut remarks = inputs.remarks.clone();
     let mut loads = Vec::new();
     for model in models {
-        let held = hidden.iter().find(|h| h.kind == model.load.kind).copied();
-        loads.push(foretold(inputs, model, held, other, n_threads)?);
+        let held = hidden.iter().find(|h| h.kind == model.subject.load.kind).copied();
+        loads.push(foretold(model, held, other, n_threads)?);
     }
     // One that polled all the time says nothing of what a sleep costs; another may show no more than was measured of it.
     if loads.iter().any(|l| l.numbers.per_sleep_ns <= 0.0) {
@@ -212,20 +208,14 @@ fn moved(doubt: Option<[f64; 2]>, measured: Option<f64>, foretold: Option<f64>) 
     Some(doubt?.map(|end| end + by))
 }
 
-fn foretold(
-    inputs: &Inputs,
-    model: &Calibrated<'_>,
-    held: Option<&Loads>,
-    other: &Under,
-    n_threads: usize,
-) -> Result<Fitted, FitError> {
+fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threads: usize) -> Result<Fitted, FitError> {
     let of_other = |level: &Loaded| {
         let there = held.and_then(|h| h.levels.iter().find(|l| l.name == level.name));
         // What is asked there, if it was asked; a level's own rate belongs to its setting.
         let asked =
             there.map_or_else(|| level.clone(), |there| Loaded { service: level.service.clone(), ..there.clone() });
         let measured = there.map_or_else(Took::default, |there| there.took);
-        let changed = model.took(inputs, &asked, other, n_threads)?;
+        let changed = modelled(&model.subject, &asked, &model.numbers, other, n_threads)?;
         let fitted = model.fitted.iter().find(|b| b.level == level.name);
         let modelled = fitted.map_or(changed, |fitted| from_where_it_was(fitted, changed));
         let modelled_doubt = fitted.map_or_else(Doubt::default, |fitted| Doubt {
@@ -235,14 +225,15 @@ fn foretold(
         let doubt = there.map_or_else(Doubt::default, |there| there.doubt);
         Ok(Beside { level: asked.name, measured, doubt, modelled, modelled_doubt })
     };
-    let predicted = model.load.levels.iter().map(of_other).collect::<Result<Vec<_>, FitError>>()?;
+    let predicted = model.subject.load.levels.iter().map(of_other).collect::<Result<Vec<_>, FitError>>()?;
     let errors = predicted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten();
     let worst_ratio = errors.max_by(|a, b| a.abs().total_cmp(&b.abs()));
     Ok(Fitted {
-        kind: model.load.kind,
+        kind: model.subject.load.kind,
         numbers: model.numbers,
         fitted: model.fitted.clone(),
         rms_ratio: model.rms_ratio,
+        hits: Hits::of(&predicted),
         predicted,
         worst_ratio,
     })

@@ -4,6 +4,7 @@
 //! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
 
 use super::Took;
+use super::cold::Cold;
 use super::inputs::{ExitAfter, FitError, Inputs};
 use super::loads::{Loaded, Loads};
 use crate::law::{Family, Law, LawBucket};
@@ -35,20 +36,16 @@ pub struct Numbers {
     /// Work of a request, in nanoseconds of CPU time.
     pub work_ns: f64,
     /// CPU time that a sleep adds to the request that ends it, in nanoseconds: the kernel's way in and out, cold caches. Where the first work after
-    /// pauses was measured: what the coldest of them adds to a request.
+    /// pauses was measured: what a pause adds at most, when all is cold.
     pub per_sleep_ns: f64,
     /// Time of a request in which no CPU of the server works for it, in nanoseconds: a late timer, a network, a client.
     pub elsewhere_ns: f64,
     /// What each CPU does for itself every 10 ms (ticks, daemons, interrupts of others), in nanoseconds of CPU time.
     #[serde(default)]
     pub own_ns: f64,
-    /// The work of a request grows cold so many times as soon as the piece of work that was measured; 1 where none was.
-    #[serde(default = "one")]
-    pub sooner: f64,
-}
-
-fn one() -> f64 {
-    1.0
+    /// The work of a request grows cold so many times as soon as the piece of work that was measured; none where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sooner: Option<f64>,
 }
 
 /// Among nanoseconds, which is what `least_squares` takes its steps in, 1 is a thousand of these.
@@ -56,55 +53,52 @@ const SOONER: f64 = 1_000.0;
 /// No work grows cold so many times as late, or as soon.
 const MOST_SOONER: f64 = 32.0;
 
-fn sooner(number: Option<&f64>) -> f64 {
-    number.map_or(1.0, |number| (number / SOONER).clamp(1.0 / MOST_SOONER, MOST_SOONER))
-}
-
 impl Numbers {
     pub(super) fn of(theta: &[f64]) -> Numbers {
         let at = |i: usize| theta.get(i).copied().unwrap_or(0.0);
-        Numbers {
-            work_ns: at(0),
-            per_sleep_ns: at(1),
-            elsewhere_ns: at(2),
-            own_ns: at(3),
-            sooner: sooner(theta.get(4)),
-        }
+        let sooner = theta.get(4).map(|number| (number / SOONER).clamp(1.0 / MOST_SOONER, MOST_SOONER));
+        Numbers { work_ns: at(0), per_sleep_ns: at(1), elsewhere_ns: at(2), own_ns: at(3), sooner }
     }
 
     pub(super) fn list(self) -> Vec<f64> {
-        vec![self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns, self.sooner * SOONER]
+        let four = [self.work_ns, self.per_sleep_ns, self.elsewhere_ns, self.own_ns];
+        four.into_iter().chain(self.sooner.map(|sooner| sooner * SOONER)).collect()
     }
 
     /// To begin with: the least CPU time of any level, what is left of the median, and the rest as it was measured.
-    pub(super) fn guess(load: &Loads, usual: &Usual) -> Numbers {
-        let cpu = load.levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
-        let p50 = load.levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
+    pub(super) fn guess(subject: &Subject<'_>) -> Numbers {
+        let (levels, cold) = (&subject.load.levels, subject.cold.as_ref());
+        let cpu = levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
+        let p50 = levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
         let work_ns = if cpu.is_finite() { cpu } else { p50 };
         let elsewhere_ns = (p50 - work_ns).max(1_000.0);
-        Numbers {
-            work_ns,
-            per_sleep_ns: usual.per_sleep_ns,
-            elsewhere_ns,
-            own_ns: usual.own_ns.unwrap_or(0.0),
-            sooner: 1.0,
-        }
+        let own_ns = subject.own_ns().unwrap_or(0.0);
+        Numbers { work_ns, per_sleep_ns: subject.per_sleep_ns(), elsewhere_ns, own_ns, sooner: cold.map(|_| 1.0) }
     }
 }
 
-/// What measurements beside the loads say of two of the numbers.
-pub(super) struct Usual {
-    /// What the coldest pause adds to the piece of work that was measured; 0 where none was.
-    pub(super) per_sleep_ns: f64,
-    /// What each CPU does for itself every 10 ms; none where it was not measured.
-    pub(super) own_ns: Option<f64>,
+/// What is modelled: a machine, its loads of one kind, and how the work of those grows cold.
+pub(super) struct Subject<'a> {
+    inputs: &'a Inputs,
+    pub(super) load: &'a Loads,
+    /// None where it was not measured.
+    cold: Option<Cold>,
 }
 
-impl Usual {
-    pub(super) fn of(inputs: &Inputs, kind: Kind) -> Usual {
-        let per_sleep_ns = inputs.cold(kind).map_or(0.0, |cold| cold.most_ns);
-        let own_ns = inputs.least_own_ratio().map(|ratio| ratio * OWN_EVERY.ns() as f64);
-        Usual { per_sleep_ns, own_ns }
+impl<'a> Subject<'a> {
+    pub(super) fn of(inputs: &'a Inputs, load: &'a Loads) -> Subject<'a> {
+        let cold = Cold::of(inputs.exits.iter().map(|exit| exit.cold(load.kind)));
+        Subject { inputs, load, cold }
+    }
+
+    /// What a pause adds at most to the piece of work that was measured; 0 where none was.
+    pub(super) fn per_sleep_ns(&self) -> f64 {
+        self.cold.as_ref().map_or(0.0, |cold| cold.most_ns)
+    }
+
+    /// What each CPU does for itself every 10 ms; none where it was not measured.
+    pub(super) fn own_ns(&self) -> Option<f64> {
+        self.inputs.least_own_ratio().map(|ratio| ratio * OWN_EVERY.ns() as f64)
     }
 }
 
@@ -114,11 +108,12 @@ fn span(ns: f64) -> Span {
 }
 
 /// The server that a level ran on, as the numbers have it.
-pub(super) fn server(inputs: &Inputs, load: &Loads, level: &Loaded, numbers: &Numbers) -> Server {
+pub(super) fn server(subject: &Subject<'_>, level: &Loaded, numbers: &Numbers) -> Server {
+    let Subject { inputs, load, cold: law } = subject;
     // By the measured law, at the size, and as soon, as the loads show.
     let per_sleep_ns = numbers.per_sleep_ns.min(MOST_PER_SLEEP_NS);
-    let law = inputs.cold(load.kind);
-    let cold = |at: usize| law.as_ref().map_or_else(Vec::new, |law| law.rows(at, per_sleep_ns, numbers.sooner));
+    let cold =
+        |at: usize| law.as_ref().map_or_else(Vec::new, |law| law.rows(at, per_sleep_ns, numbers.sooner.unwrap_or(1.0)));
     let state = |(at, (state, exit)): (usize, (&crate::server::IdleState, &super::Exit))| crate::server::IdleState {
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
         after: after(&exit.after),

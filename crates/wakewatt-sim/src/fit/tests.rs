@@ -18,7 +18,7 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
             service: None,
             broken: None,
         };
-        let mut server = model::server(inputs, &bare, &level, &truth).with(set).unwrap();
+        let mut server = model::server(&Subject::of(inputs, &bare), &level, &truth).with(set).unwrap();
         server.run.seed = 77;
         level.took = model::took(&server, 1).unwrap();
         level
@@ -57,7 +57,7 @@ fn under(name: &str, set: &[&str]) -> Under {
 #[test]
 fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
     let truth =
-        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: None };
     let mut inputs = inputs();
     let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
     for arm in [&found, &poll] {
@@ -71,7 +71,8 @@ fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
         let fit = fit(&inputs, on, other, 1).unwrap();
         let load = &fit.loads[0];
         assert!(load.rms_ratio < 0.03, "{load:?}");
-        assert_eq!((fit.is_checked, fit.stands_alone()), (true, None));
+        assert_eq!((fit.is_checked, fit.stands_alone(), load.numbers.sooner), (true, None, None));
+        assert_eq!((load.hits.n, load.hits.n_within), (6, 6));
         assert!((load.numbers.work_ns / truth.work_ns - 1.0).abs() < 0.08, "{:?}", load.numbers);
         assert!(load.worst_ratio.unwrap().abs() < 0.06, "{load:?}");
     }
@@ -81,7 +82,7 @@ fn known_numbers_come_back_and_the_other_setting_is_foretold_both_ways() {
 fn what_was_not_measured_is_said() {
     let mut inputs = inputs();
     let truth =
-        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: None };
     inputs.loads.push(measured(&inputs, Kind::Steps, "found", truth, &[]));
     let why = fit(&inputs, &under("tuned", &[]), &under("poll", &[]), 1).unwrap_err().to_string();
     assert!(why.contains("`tuned`; there are `found`"), "{why}");
@@ -95,8 +96,13 @@ fn what_was_not_measured_is_said() {
 
 #[test]
 fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
-    let truth =
-        Numbers { work_ns: 200_000.0, per_sleep_ns: 90_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: 1.0 };
+    let truth = Numbers {
+        work_ns: 200_000.0,
+        per_sleep_ns: 90_000.0,
+        elsewhere_ns: 30_000.0,
+        own_ns: 20_000.0,
+        sooner: Some(1.0),
+    };
     let mut inputs = inputs();
     let rows = |ns: [u64; 3]| {
         let after = |(asleep_ns, ns)| ExitAfter { asleep_ns, ns };
@@ -127,6 +133,7 @@ fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
         let worst = |inputs: &Inputs| fit(inputs, on, other, 1).unwrap().loads[0].worst_ratio.unwrap().abs();
         let load = &fit(&inputs, on, other, 1).unwrap().loads[0];
         assert!((load.numbers.per_sleep_ns / truth.per_sleep_ns - 1.0).abs() < 0.2, "{load:?}");
+        assert!((0.7..1.4).contains(&load.numbers.sooner.unwrap()), "{load:?}");
         assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.05, "{load:?}");
         assert!(worst(&without) > worst(&inputs), "{} {}", worst(&without), worst(&inputs));
     }
@@ -168,4 +175,76 @@ fn a_sleep_takes_what_it_takes_whatever_the_floor_does_for_itself_meanwhile() {
     let rows = inputs::sleeps(&all, "C6");
     assert_eq!(rows.iter().map(|row| row.ns / 100).collect::<Vec<_>>(), [120, 120, 120]);
     assert!(inputs::sleeps(&all, "POLL").is_empty());
+}
+
+#[test]
+fn a_prediction_has_the_doubt_of_the_level_that_it_begins_at_and_of_the_one_it_is_held_against() {
+    let truth =
+        Numbers { work_ns: 200_000.0, per_sleep_ns: 6_000.0, elsewhere_ns: 30_000.0, own_ns: 20_000.0, sooner: None };
+    let mut inputs = inputs();
+    let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
+    for (arm, ratio) in [(&found, 0.1), (&poll, 0.2)] {
+        let mut loads = measured(&inputs, Kind::Steps, &arm.name, truth, &arm.set);
+        for level in &mut loads.levels {
+            level.doubt.p50_ns = level.took.p50_ns.map(|ns| [ns * (1.0 - ratio), ns * (1.0 + ratio)]);
+        }
+        inputs.loads.push(loads);
+    }
+    let fit = fit(&inputs, &found, &poll, 1).unwrap();
+    let load = &fit.loads[0];
+    for (fitted, predicted) in load.fitted.iter().zip(&load.predicted) {
+        let width = |ends: Option<[f64; 2]>| ends.map(|[low, high]| (high - low).round());
+        assert_eq!(width(predicted.modelled_doubt.p50_ns), width(fitted.doubt.p50_ns), "moved, not stretched");
+        let [low, high] = predicted.modelled_doubt.p50_ns.unwrap();
+        assert!(low < predicted.modelled.p50_ns.unwrap() && predicted.modelled.p50_ns.unwrap() < high);
+        // 20 % of one and some 10 of the other are some 22 together.
+        let [low, high] = predicted.p50_off_range().unwrap();
+        let off = predicted.p50_off().unwrap();
+        assert!((0.2..0.3).contains(&(off - low)) && (0.2..0.3).contains(&(high - off)), "{low} {off} {high}");
+        assert_eq!((predicted.cpu_off_range(), predicted.modelled_doubt.cpu_ns), (None, None));
+    }
+    let hits = load.hits;
+    assert_eq!((hits.n, hits.n_within + hits.n_unsure + hits.n_missed + hits.n_further), (6, 6));
+    // Nobody measured it: nothing is counted, and what a prediction begins at is in doubt all the same.
+    inputs.loads.pop();
+    let alone = &super::fit(&inputs, &found, &poll, 1).unwrap().loads[0];
+    assert_eq!(alone.hits, Hits::default());
+    assert!(alone.predicted.iter().all(|b| b.modelled_doubt.p50_ns.is_some() && b.p50_off_range().is_none()));
+}
+
+#[test]
+fn work_that_grows_cold_sooner_than_the_piece_is_found_to_and_foretold() {
+    let mut inputs = inputs();
+    let rows = |soon_ns: f64| {
+        let after = |asleep_ns: u64| ExitAfter {
+            asleep_ns,
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // At most 200 us.
+            ns: (-200_000.0 * (-(asleep_ns as f64) / soon_ns).exp_m1()) as u64,
+        };
+        [300_000, 1_000_000, 4_000_000, 12_000_000, 25_000_000].map(after).to_vec()
+    };
+    (inputs.exits[0].cold_table, inputs.exits[1].cold_table) = (rows(4e6), rows(2e6));
+    (inputs.exits[0].own_ratio, inputs.exits[1].own_ratio) = (Some(0.002), Some(0.002));
+    let sooner = |times: f64| {
+        let numbers = Numbers {
+            work_ns: 200_000.0,
+            per_sleep_ns: 200_000.0,
+            elsewhere_ns: 30_000.0,
+            own_ns: 20_000.0,
+            sooner: Some(times),
+        };
+        let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
+        let mut inputs = inputs.clone();
+        for arm in [&found, &poll] {
+            let loads = measured(&inputs, Kind::Steps, &arm.name, numbers, &arm.set);
+            inputs.loads.push(loads);
+        }
+        let fit = fit(&inputs, &found, &poll, 1).unwrap();
+        let load = &fit.loads[0];
+        assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.08, "{load:?}");
+        load.numbers.sooner.unwrap()
+    };
+    let (alike, much) = (sooner(1.0), sooner(4.0));
+    // What is expected holds it back: other numbers explain nearly as much.
+    assert!((0.85..1.15).contains(&alike) && (1.25..4.5).contains(&much), "{alike} {much}");
 }

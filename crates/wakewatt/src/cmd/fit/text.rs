@@ -6,7 +6,7 @@ use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, show_ns};
-use wakewatt_sim::fit::{Beside, Fitted, Hits};
+use wakewatt_sim::fit::{Beside, Fitted};
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
@@ -32,22 +32,24 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     let n = &f.numbers;
     let _ = writeln!(
         out,
-        "\n{name}: work {}, {} of CPU time that a pause adds, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
+        "\n{name}: work {}, {} of CPU time that a pause adds at most, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
         rough_ns(n.work_ns),
         rough_ns(n.per_sleep_ns),
         rough_ns(n.elsewhere_ns),
         rough_ns(n.own_ns),
         f.rms_ratio * 100.0
     );
-    if n.sooner != 1.0 {
-        let _ = writeln!(out, "it grows cold {:.1} times as soon as the piece of work that was measured", n.sooner);
+    if let Some(sooner) = n.sooner {
+        let _ = writeln!(out, "it grows cold {sooner:.1} times as soon as the piece of work that was measured");
     }
     let _ = write!(out, "fitted to {on}:\n{}", levels(&f.fitted, width));
     let _ = write!(out, "predicted for {other}:\n{}", levels(&f.predicted, width));
     if let Some(worst) = f.worst_ratio {
         let _ = writeln!(out, "largest error of a prediction: {:+.1} %", worst * 100.0);
     }
-    out.extend(hits(Hits::of(&f.predicted)).map(|words| words + "\n"));
+    hits(&f.hits).into_iter().for_each(|words| {
+        let _ = writeln!(out, "{words}");
+    });
 }
 
 /// The whole result.

@@ -30,13 +30,17 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
     }
 }
 
-/// How many predictions were good enough, and how many cannot be told for the doubt of what was measured; none where nothing was.
-pub(crate) fn hits(hits: Hits) -> Option<String> {
-    let (n, n_within, n_unsure, n_missed) = (hits.n, hits.n_within, hits.n_unsure, hits.n_missed());
+/// How many predictions were good enough, and of the others whether that can be told; nothing where nothing was measured.
+pub(crate) fn hits(hits: &Hits) -> Vec<String> {
+    let Hits { n, n_within, n_unsure, n_missed, n_further } = hits;
     let aim = format!("{:.0} %", AIM * 100.0);
-    (n > 0).then(|| {
-        say!("{n_within} of {n} predictions within {aim}; {n_unsure} further off, where the doubt of what was measured reaches so near; {n_missed} further off beyond that doubt.")
-    })
+    let all = [
+        (*n > 0, say!("{n_within} of {n} predictions within {aim}.")),
+        (*n_unsure > 0, say!("{n_unsure} further off, which the doubt of what was measured may explain.")),
+        (*n_missed > 0, say!("{n_missed} further off than the doubt of what was measured explains.")),
+        (*n_further > 0, say!("{n_further} further off; how far the doubt of what was measured reaches is not known.")),
+    ];
+    all.into_iter().filter_map(|(is_said, sentence)| is_said.then_some(sentence)).collect()
 }
 
 /// Whether an exit was measured, and what it is after other sleeps.
@@ -98,15 +102,14 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         Section { is_result: true, ..Section::new(&say!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word())) };
     let n = &f.numbers;
     out.intro.push(say!(
-        "Fitted: {} of work, {} of CPU time that a pause adds, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
+        "Fitted: {} of work, {} of CPU time that a pause adds at most, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
         words::ns(n.work_ns),
         words::ns(n.per_sleep_ns),
         words::ns(n.elsewhere_ns),
         words::ns(n.own_ns),
         words::percent(f.rms_ratio)
     ));
-    if n.sooner != 1.0 {
-        let times = format!("{:.1}", n.sooner);
+    if let Some(times) = n.sooner.map(|sooner| format!("{sooner:.1}")) {
         out.intro.push(say!("Its work grows cold {times} times as soon as the piece of work that was measured."));
     }
     for (title, what, value) in [
@@ -125,7 +128,7 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
         let caption = word!("Measured levels took no part in the fit.");
         out.figures.extend(figure(format!("{id}-{what}"), &title, caption, "modelled", &bars));
     }
-    out.intro.extend(hits(Hits::of(&f.predicted)));
+    out.intro.extend(hits(&f.hits));
     out.figures.extend(residuals(f, id));
     for (rows, name) in [(&f.fitted, say!("fitted to `{on}`")), (&f.predicted, say!("predicted for `{other}`"))] {
         out.tables.push(table(rows, &name));
@@ -196,5 +199,29 @@ fn table(rows: &[Beside], caption: &str) -> Table {
         heads: heads(&LEVEL_HEADS),
         rows: rows.iter().map(|b| level_cells(b, time, off)).collect(),
         n_text_columns: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_there_is_is_said_of_predictions() {
+        let of = |[n_within, n_unsure, n_missed, n_further]: [usize; 4]| {
+            let n = n_within + n_unsure + n_missed + n_further;
+            hits(&Hits { n, n_within, n_unsure, n_missed, n_further }).join(" ")
+        };
+        assert_eq!(of([0; 4]), "");
+        assert_eq!(of([6, 0, 0, 0]), "6 of 6 predictions within 15 %.");
+        assert_eq!(
+            of([3, 0, 0, 1]),
+            "3 of 4 predictions within 15 %. 1 further off; how far the doubt of what was measured reaches is not known."
+        );
+        let both = of([3, 2, 1, 0]);
+        assert!(
+            both.contains("2 further off, which the doubt") && both.contains("1 further off than the doubt"),
+            "{both}"
+        );
     }
 }
