@@ -25,11 +25,11 @@ pub struct FitArgs {
     #[arg(long, conflicts_with_all = ["runs", "on", "predict", "on_set", "set"])]
     pub check: bool,
     /// Rounds of --check, each of both settings: the more, the less doubt. One takes two and a half minutes
-    #[arg(long, value_name = "N", requires = "check", default_value_t = wakewatt_lab::fit_runs::ROUNDS,
+    #[arg(long, value_name = "N", requires = "check", conflicts_with = "runs", default_value_t = wakewatt_lab::fit_runs::ROUNDS,
         value_parser = clap::value_parser!(u32).range(6..=60))]
     pub rounds: u32,
     /// Keep what was measured in this run file
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE", requires = "check", conflicts_with = "runs")]
     pub save: Option<PathBuf>,
     /// Write it as one HTML page: prediction and measurement side by side
     #[arg(short = 'o', long = "output", value_name = "FILE")]

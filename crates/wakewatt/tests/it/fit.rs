@@ -93,6 +93,15 @@ fn what_cannot_be_fitted_is_said() {
     let field = run(&["fit", &file, "--on", "as it was", "--set", "machine.idle.max_latncy=1us"]);
     assert!(field.code != Some(0) && field.err.contains("max_lat"), "{field:?}");
     assert_eq!(run(&["fit"]).code, Some(2));
+    // What only a measurement can do is refused beside runs that are there, not forgotten.
+    let kept = folder.path().join("kept.run");
+    for extra in [["--rounds", "7"], ["--save", kept.to_str().unwrap()]] {
+        let said = run(&["fit", &file, "--on", "as it was", extra[0], extra[1]]);
+        assert!(said.code == Some(2) && said.err.contains(extra[0]), "{said:?}");
+    }
+    assert!(!kept.exists());
+    let few = run(&["fit", "--check", "--rounds", "5"]);
+    assert!(few.code == Some(2) && few.err.contains("6..=60"), "{few:?}");
 }
 
 /// `tune plan` for the host of these runs.
