@@ -12,12 +12,12 @@ fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
 }
 
-/// With the range that the doubt of what was measured leaves.
+/// With the range that the doubt of what was measured leaves, where no tenth means anything; a table of both fits into 80 columns.
 fn signed(ratio: Option<f64>, range: Option<[f64; 2]>) -> String {
     match (ratio.map(|r| r * 100.0), range.map(|ends| ends.map(|r| r * 100.0))) {
         (None, _) => "-".into(),
         (Some(r), None) => format!("{r:+.1} %"),
-        (Some(r), Some([low, high])) => format!("{r:+.1} % [{low:+.0}, {high:+.0}]"),
+        (Some(r), Some([low, high])) => format!("{r:+.0} % [{low:+.0},{high:+.0}]"),
     }
 }
 
@@ -32,7 +32,7 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     let n = &f.numbers;
     let _ = writeln!(
         out,
-        "\n{name}: work {}, {} of CPU time that a pause adds at most, {} elsewhere,\n{} of each CPU for itself every 10 ms; residuals {:.1} % (root mean square)",
+        "\n{name}: work {}, {} of CPU time that a pause adds at most,\n{} elsewhere, {} of each CPU for itself every 10 ms;\nresiduals {:.1} % (root mean square)",
         rough_ns(n.work_ns),
         rough_ns(n.per_sleep_ns),
         rough_ns(n.elsewhere_ns),
@@ -62,6 +62,10 @@ pub(super) fn text(fits: &Fits, width: usize) -> String {
             let _ = writeln!(out, "leaving {}: {} ({})", clean(&e.state), show_ns(e.ns), how_known(e));
         });
         fit.loads.iter().for_each(|f| load(&mut out, f, (&on, &other), width));
+        let all = fit.loads.iter().flat_map(|f| f.fitted.iter().chain(&f.predicted));
+        if all.flat_map(|b| [b.p50_off_range(), b.cpu_off_range()]).any(|range| range.is_some()) {
+            let _ = writeln!(out, "\n[...]: what the doubt of the rounds leaves open, in percent (95 % each)");
+        }
         fit.remarks.iter().cloned().chain(fit.stands_alone()).for_each(|words| {
             let _ = writeln!(out, "{}", clean(&words));
         });
