@@ -14,10 +14,12 @@ fn time(ns: Option<f64>) -> String {
 
 /// With the range that the doubt of what was measured leaves, where no tenth means anything; a table of both fits into 80 columns.
 fn signed(ratio: Option<f64>, range: Option<[f64; 2]>) -> String {
-    match (ratio.map(|r| r * 100.0), range.map(|ends| ends.map(|r| r * 100.0))) {
+    // Without a sign before nothing that is less than nothing.
+    let whole = |r: f64| format!("{:+.0}", (r * 100.0).round() + 0.0);
+    match (ratio, range) {
         (None, _) => "-".into(),
-        (Some(r), None) => format!("{r:+.1} %"),
-        (Some(r), Some([low, high])) => format!("{r:+.0} % [{low:+.0},{high:+.0}]"),
+        (Some(r), None) => format!("{:+.1} %", r * 100.0),
+        (Some(r), Some([low, high])) => format!("{} % [{},{}]", whole(r), whole(low), whole(high)),
     }
 }
 
