@@ -155,8 +155,12 @@ impl Inputs {
             remarks.push(format!("What leaving {} costs was not measured: half of what is claimed is taken. `wakewatt measure idle --save` says better.", claimed.join(", ")));
         }
         let some = |is_known: fn(&Exit) -> bool| exits.iter().any(is_known) && !exits.iter().all(is_known);
-        if some(|e| !e.cold_trip.is_empty() && !e.cold_table.is_empty()) || some(|e| e.own_ratio.is_some()) {
+        if some(|e| !e.cold_trip.is_empty()) || some(|e| !e.cold_table.is_empty()) || some(|e| e.own_ratio.is_some()) {
             remarks.push("What the first work after a pause takes, or what a CPU does for itself, was measured in some of the states only; the others are modelled without.".into());
+        }
+        let any = |is_known: fn(&Exit) -> bool| exits.iter().any(is_known);
+        if any(|e| !e.cold_trip.is_empty()) != any(|e| !e.cold_table.is_empty()) {
+            remarks.push("The first work after a pause was measured of one piece of work only: a load that is like the other (a round trip is like `shop`, a table like `steps`) is modelled without.".into());
         }
         let named = first.facts.idle.governor.get().map(String::as_str);
         let governor = match named {

@@ -97,7 +97,7 @@ fn loaded(level: &Level, rounds: Option<Centres>) -> Option<Loaded> {
             p50_ns: rounds.p50.map(|c| c.value).or(own.p50_ns),
             cpu_ns: rounds.cpu.map(|c| c.value).or(own.cpu_ns),
         },
-        doubt: Doubt { p50_ns: rounds.p50.and_then(|c| c.ends), cpu_ns: rounds.cpu.and_then(|c| c.ends) },
+        doubt: rounds.doubt(),
         n_cpus: u32::try_from(n_cpus).unwrap_or(1),
         service: level.service.clone(),
         broken: level.broken_rules.first().map(ToString::to_string),
@@ -108,6 +108,7 @@ fn loaded(level: &Level, rounds: Option<Centres>) -> Option<Loaded> {
 #[derive(Clone, Copy)]
 struct Centre {
     value: f64,
+    n_rounds: u32,
     /// 95 %; none of too few rounds.
     ends: Option<[f64; 2]>,
 }
@@ -121,6 +122,7 @@ impl Centre {
         let within = interval(&logs, LEVEL);
         (!logs.is_empty()).then(|| Centre {
             value: hodges_lehmann(&logs).exp(),
+            n_rounds: u32::try_from(logs.len()).unwrap_or(u32::MAX),
             ends: within.is_at(LEVEL).then(|| [within.low.exp(), within.high.exp()]),
         })
     }
@@ -131,6 +133,14 @@ impl Centre {
 struct Centres {
     p50: Option<Centre>,
     cpu: Option<Centre>,
+}
+
+impl Centres {
+    fn doubt(&self) -> Doubt {
+        let ends = |centre: Option<Centre>| centre.and_then(|c| c.ends);
+        let n_rounds = self.p50.into_iter().chain(self.cpu).map(|c| c.n_rounds).min().unwrap_or(0);
+        Doubt { n_rounds, p50_ns: ends(self.p50), cpu_ns: ends(self.cpu) }
+    }
 }
 
 /// Time out of idle states per request; none where not every CPU has counters, or they claim more than there was.

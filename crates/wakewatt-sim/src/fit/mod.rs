@@ -17,7 +17,8 @@ mod model;
 mod tests;
 
 use beside::off;
-pub use beside::{AIM, Beside, Doubt, Hits, Took};
+pub use beside::{AIM, Beside, Doubt, Hits, Off, Took};
+pub use cold::Cold;
 pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
 pub use loads::{Loaded, Loads};
 pub use model::Numbers;
@@ -41,8 +42,14 @@ pub struct Fitted {
     pub rms_ratio: f64,
     /// Level by level under the other setting; what was measured there took no part in the fit.
     pub predicted: Vec<Beside>,
-    /// The largest error of a prediction, as a part of what was measured; none where nothing was.
+    /// The largest error of a prediction, as a part of what was measured; none where nothing was, or where a queue without an end was foretold.
     pub worst_ratio: Option<f64>,
+    /// Between which values that lies for the doubt of what was measured; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_range: Option<[f64; 2]>,
+    /// How the piece of work that this load is like grows cold; none where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
     /// How many predictions were as good as they should be.
     #[serde(default)]
     pub hits: Hits,
@@ -159,7 +166,7 @@ fn calibrated<'a>(subject: Subject<'a>, on: &Under, n_threads: usize) -> Result<
             modelled_doubt: Doubt::default(),
         });
     }
-    let left: Vec<f64> = fitted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten().collect();
+    let left: Vec<f64> = fitted.iter().flat_map(Beside::offs).filter_map(|off| off.ratio).collect();
     let rms_ratio = (left.iter().map(|r| r * r).sum::<f64>() / left.len().max(1) as f64).sqrt();
     Ok(Calibrated { subject, numbers, fitted, rms_ratio })
 }
@@ -184,28 +191,46 @@ fn predicted(
             "The levels fitted to show no CPU time that a pause adds to the request after it, beyond what was measured of sleeps: none is taken, also in the prediction.".into(),
         );
     }
+    for load in &loads {
+        let kind = load.kind.word();
+        if load.cold.as_ref().is_some_and(|cold| cold.soon_ns.is_none()) {
+            remarks.push(format!("Work like that of `{kind}` still grew colder in the longest pause that was measured: no law is taken for it but the shape that was measured, and no longer pause makes it colder."));
+        }
+        for level in load.predicted.iter().filter(|level| level.offs().iter().any(|off| off.is_endless)) {
+            remarks.push(format!("At {} of `{kind}` a queue without an end is foretold, where none was: no error in percent says how far off that is.", level.level));
+        }
+    }
     let is_checked = !hidden.is_empty();
     let exits = inputs.exits.clone();
     let label = wakewatt_core::samples::Label::Modelled;
     Ok(Fit { label, on: on.name.clone(), predicts: other.name.clone(), is_checked, exits, loads, remarks })
 }
 
-/// A model's change, from where the level was measured: what the fit left of it stays. Less than half of the model's own answer is none.
-fn from_where_it_was(fitted: &Beside, changed: Took) -> Took {
-    let moved = |measured: Option<f64>, before: Option<f64>, after: Option<f64>| match (measured, before, after) {
-        (Some(measured), Some(before), Some(after)) => Some((after + measured - before).max(after / 2.0)),
+/// A model's change, from a measured value: what the fit left of it stays. Less than half of the model's own answer is none.
+fn moved(from: Option<f64>, before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    match (from, before, after) {
+        (Some(from), Some(before), Some(after)) => Some((after + from - before).max(after / 2.0)),
         (_, _, after) => after,
-    };
-    Took {
-        p50_ns: moved(fitted.measured.p50_ns, fitted.modelled.p50_ns, changed.p50_ns),
-        cpu_ns: moved(fitted.measured.cpu_ns, fitted.modelled.cpu_ns, changed.cpu_ns),
     }
 }
 
-/// A doubt of what was measured, moved to what is foretold from there.
-fn moved(doubt: Option<[f64; 2]>, measured: Option<f64>, foretold: Option<f64>) -> Option<[f64; 2]> {
-    let by = foretold? - measured?;
-    Some(doubt?.map(|end| end + by))
+/// That change, from where a level was measured, and from the ends of what is known of it.
+fn from_where_it_was(fitted: &Beside, changed: Took) -> (Took, Doubt) {
+    let (from, before, doubt) = (fitted.measured, fitted.modelled, fitted.doubt);
+    let ends = |doubt: Option<[f64; 2]>, before, after| {
+        let [low, high] = doubt?.map(|end| moved(Some(end), before, after));
+        Some([low?, high?])
+    };
+    let took = Took {
+        p50_ns: moved(from.p50_ns, before.p50_ns, changed.p50_ns),
+        cpu_ns: moved(from.cpu_ns, before.cpu_ns, changed.cpu_ns),
+    };
+    let doubt = Doubt {
+        p50_ns: ends(doubt.p50_ns, before.p50_ns, changed.p50_ns),
+        cpu_ns: ends(doubt.cpu_ns, before.cpu_ns, changed.cpu_ns),
+        ..doubt
+    };
+    (took, doubt)
 }
 
 fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threads: usize) -> Result<Fitted, FitError> {
@@ -217,17 +242,16 @@ fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threa
         let measured = there.map_or_else(Took::default, |there| there.took);
         let changed = modelled(&model.subject, &asked, &model.numbers, other, n_threads)?;
         let fitted = model.fitted.iter().find(|b| b.level == level.name);
-        let modelled = fitted.map_or(changed, |fitted| from_where_it_was(fitted, changed));
-        let modelled_doubt = fitted.map_or_else(Doubt::default, |fitted| Doubt {
-            p50_ns: moved(fitted.doubt.p50_ns, fitted.measured.p50_ns, modelled.p50_ns),
-            cpu_ns: moved(fitted.doubt.cpu_ns, fitted.measured.cpu_ns, modelled.cpu_ns),
-        });
+        let (modelled, modelled_doubt) =
+            fitted.map_or((changed, Doubt::default()), |fitted| from_where_it_was(fitted, changed));
         let doubt = there.map_or_else(Doubt::default, |there| there.doubt);
         Ok(Beside { level: asked.name, measured, doubt, modelled, modelled_doubt })
     };
     let predicted = model.subject.load.levels.iter().map(of_other).collect::<Result<Vec<_>, FitError>>()?;
-    let errors = predicted.iter().flat_map(|b| [b.p50_off(), b.cpu_off()]).flatten();
-    let worst_ratio = errors.max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let errors = predicted.iter().flat_map(Beside::offs).filter_map(|off| Some((off.ratio?, off.range)));
+    let worst = errors.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    // No part of what was measured is as far off as a queue without an end.
+    let worst = worst.filter(|_| !predicted.iter().flat_map(Beside::offs).any(|off| off.is_endless));
     Ok(Fitted {
         kind: model.subject.load.kind,
         numbers: model.numbers,
@@ -235,6 +259,8 @@ fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threa
         rms_ratio: model.rms_ratio,
         hits: Hits::of(&predicted),
         predicted,
-        worst_ratio,
+        worst_ratio: worst.map(|(ratio, _)| ratio),
+        worst_range: worst.and_then(|(_, range)| range),
+        cold: model.subject.cold.clone(),
     })
 }

@@ -43,7 +43,7 @@ pub struct Numbers {
     /// What each CPU does for itself every 10 ms (ticks, daemons, interrupts of others), in nanoseconds of CPU time.
     #[serde(default)]
     pub own_ns: f64,
-    /// The work of a request grows cold so many times as soon as the piece of work that was measured; none where none was.
+    /// The work of a request grows cold so many times as soon as the piece of work that was measured; none without the law of `Cold`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sooner: Option<f64>,
 }
@@ -67,13 +67,14 @@ impl Numbers {
 
     /// To begin with: the least CPU time of any level, what is left of the median, and the rest as it was measured.
     pub(super) fn guess(subject: &Subject<'_>) -> Numbers {
-        let (levels, cold) = (&subject.load.levels, subject.cold.as_ref());
+        let levels = &subject.load.levels;
         let cpu = levels.iter().filter_map(|l| l.took.cpu_ns).fold(f64::INFINITY, f64::min);
         let p50 = levels.iter().filter_map(|l| l.took.p50_ns).fold(f64::INFINITY, f64::min);
         let work_ns = if cpu.is_finite() { cpu } else { p50 };
         let elsewhere_ns = (p50 - work_ns).max(1_000.0);
         let own_ns = subject.own_ns().unwrap_or(0.0);
-        Numbers { work_ns, per_sleep_ns: subject.per_sleep_ns(), elsewhere_ns, own_ns, sooner: cold.map(|_| 1.0) }
+        let sooner = subject.cold.as_ref().and_then(|cold| cold.soon_ns.as_ref()).map(|_| 1.0);
+        Numbers { work_ns, per_sleep_ns: subject.per_sleep_ns(), elsewhere_ns, own_ns, sooner }
     }
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Subject<'a> {
     inputs: &'a Inputs,
     pub(super) load: &'a Loads,
     /// None where it was not measured.
-    cold: Option<Cold>,
+    pub(super) cold: Option<Cold>,
 }
 
 impl<'a> Subject<'a> {
@@ -118,9 +119,10 @@ pub(super) fn server(subject: &Subject<'_>, level: &Loaded, numbers: &Numbers) -
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
         after: after(&exit.after),
         after_ipi: after(&exit.after_ipi),
-        overhead: overhead(exit, inputs.least_own_ratio()),
+        overhead: overhead(exit, load.kind, inputs.least_own_ratio()),
         send: Span(exit.send_ns.unwrap_or(0)),
-        cold: if state.polling || !exit.cold(load.kind).is_empty() { Span(0) } else { span(per_sleep_ns) },
+        // A state without, beside others with, has none: what is coldest comes after no short sleep.
+        cold: if state.polling || law.is_some() { Span(0) } else { span(per_sleep_ns) },
         cold_after: after(&cold(at)),
         ..state.clone()
     };
@@ -172,9 +174,9 @@ fn after(rows: &[ExitAfter]) -> Vec<After> {
 }
 
 /// CPU time of a sleep by its length, and what the state lets a CPU do for itself beyond what it does in any.
-fn overhead(exit: &super::Exit, least_own_ratio: Option<f64>) -> Vec<After> {
+fn overhead(exit: &super::Exit, kind: Kind, least_own_ratio: Option<f64>) -> Vec<After> {
     // Where cold work is modelled by itself, what a longer sleep takes more is that, and mostly noise: rounds that were disturbed are those that all show some.
-    let has_cold = !exit.cold_trip.is_empty();
+    let has_cold = !exit.cold(kind).is_empty();
     let measured = after(if has_cold { exit.busy.get(..1).unwrap_or_default() } else { &exit.busy });
     let more = exit.own_ratio.zip(least_own_ratio).map_or(0.0, |(own, least)| own - least);
     if more <= 0.0 {

@@ -6,6 +6,11 @@ use crate::span::Span;
 
 /// Loads of a simulated machine with these numbers, under a setting, by other random numbers than the fit uses.
 fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[String]) -> Loads {
+    measured_at(&[0.2, 0.5, 0.7], inputs, kind, arm, truth, set)
+}
+
+/// The same at these parts of what two CPUs can do.
+fn measured_at(shares: &[f64], inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[String]) -> Loads {
     let bare = Loads { kind, arm: Some(arm.into()), title: arm.into(), levels: Vec::new() };
     let level = |share: f64| {
         let per_s = share * 2.0 / (truth.work_ns * 1e-9);
@@ -23,7 +28,7 @@ fn measured(inputs: &Inputs, kind: Kind, arm: &str, truth: Numbers, set: &[Strin
         level.took = model::took(&server, 1).unwrap();
         level
     };
-    let levels = [0.2, 0.5, 0.7].map(level).to_vec();
+    let levels = shares.iter().copied().map(level).collect();
     Loads { levels, ..bare }
 }
 
@@ -197,11 +202,11 @@ fn a_prediction_has_the_doubt_of_the_level_that_it_begins_at_and_of_the_one_it_i
         assert_eq!(width(predicted.modelled_doubt.p50_ns), width(fitted.doubt.p50_ns), "moved, not stretched");
         let [low, high] = predicted.modelled_doubt.p50_ns.unwrap();
         assert!(low < predicted.modelled.p50_ns.unwrap() && predicted.modelled.p50_ns.unwrap() < high);
-        // 20 % of one and some 10 of the other are some 22 together.
-        let [low, high] = predicted.p50_off_range().unwrap();
+        // 20 % of one and some 10 of the other are some 22 together, of logarithms: more upwards.
+        let [low, high] = predicted.offs()[0].range.unwrap();
         let off = predicted.p50_off().unwrap();
-        assert!((0.2..0.3).contains(&(off - low)) && (0.2..0.3).contains(&(high - off)), "{low} {off} {high}");
-        assert_eq!((predicted.cpu_off_range(), predicted.modelled_doubt.cpu_ns), (None, None));
+        assert!((0.17..0.22).contains(&(off - low)) && (0.24..0.3).contains(&(high - off)), "{low} {off} {high}");
+        assert_eq!((predicted.offs()[1].range, predicted.modelled_doubt.cpu_ns), (None, None));
     }
     let hits = load.hits;
     assert_eq!((hits.n, hits.n_within + hits.n_unsure + hits.n_missed + hits.n_further), (6, 6));
@@ -209,11 +214,11 @@ fn a_prediction_has_the_doubt_of_the_level_that_it_begins_at_and_of_the_one_it_i
     inputs.loads.pop();
     let alone = &super::fit(&inputs, &found, &poll, 1).unwrap().loads[0];
     assert_eq!(alone.hits, Hits::default());
-    assert!(alone.predicted.iter().all(|b| b.modelled_doubt.p50_ns.is_some() && b.p50_off_range().is_none()));
+    assert!(alone.predicted.iter().all(|b| b.modelled_doubt.p50_ns.is_some() && b.offs()[0].range.is_none()));
 }
 
 #[test]
-fn work_that_grows_cold_sooner_than_the_piece_is_found_to_and_foretold() {
+fn work_that_grows_cold_sooner_than_the_piece_is_told_from_work_that_does_not() {
     let mut inputs = inputs();
     let rows = |soon_ns: f64| {
         let after = |asleep_ns: u64| ExitAfter {
@@ -236,7 +241,7 @@ fn work_that_grows_cold_sooner_than_the_piece_is_found_to_and_foretold() {
         let (found, poll) = (under("found", &[]), under("poll", &["machine.idle.max_latency=0us"]));
         let mut inputs = inputs.clone();
         for arm in [&found, &poll] {
-            let loads = measured(&inputs, Kind::Steps, &arm.name, numbers, &arm.set);
+            let loads = measured_at(&[0.01, 0.2, 0.7], &inputs, Kind::Steps, &arm.name, numbers, &arm.set);
             inputs.loads.push(loads);
         }
         let fit = fit(&inputs, &found, &poll, 1).unwrap();
@@ -244,7 +249,7 @@ fn work_that_grows_cold_sooner_than_the_piece_is_found_to_and_foretold() {
         assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.08, "{load:?}");
         load.numbers.sooner.unwrap()
     };
+    // What is expected holds the second back.
     let (alike, much) = (sooner(1.0), sooner(4.0));
-    // What is expected holds it back: other numbers explain nearly as much.
-    assert!((0.85..1.15).contains(&alike) && (1.25..4.5).contains(&much), "{alike} {much}");
+    assert!((0.8..1.25).contains(&alike) && (2.0..4.5).contains(&much), "{alike} {much}");
 }

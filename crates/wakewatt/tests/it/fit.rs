@@ -6,6 +6,7 @@
 use crate::schemas::{assert_valid, validator};
 use crate::tool::{fixtures, run};
 use std::fs;
+use std::io::Read as _;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::record::run_file::RunFile;
 use wakewatt_core::samples::load::{Ask, CpuUse, Kind, Level, LoadRun};
@@ -80,6 +81,46 @@ fn a_fit_says_what_it_was_fitted_to_and_how_far_off_its_prediction_is() {
     assert_eq!(document["fits"][0]["label"], "modelled");
     assert_eq!(document["fits"][0]["loads"][0]["predicted"].as_array().unwrap().len(), 3);
     assert_eq!(run(&["fit", &file, "--json"]).out, said.out, "equal inputs, equal bytes");
+}
+
+/// Six rounds of each setting, as they were kept.
+#[test]
+fn a_run_of_rounds_has_ranges_and_says_of_how_many_predictions_they_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = fixtures().join("../bench/runs/2026-11-23-vm-2cpu-epyc/fit-check.run.xz");
+    let mut text = Vec::new();
+    lzma_rust2::XzReader::new(fs::File::open(kept).unwrap(), true).read_to_end(&mut text).unwrap();
+    let file = folder.path().join("fit.run");
+    fs::write(&file, &text).unwrap();
+    let args = ["fit", file.to_str().unwrap(), "--on", "found", "--predict", "poll"];
+    let said = run(&args);
+    for words in
+        ["of 6 predictions within 15 %.", "of 6 whatever the doubt", "[...]: what the doubt of 6 rounds or more"]
+    {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let document = assert_valid(&validator("fit"), "fit", &run(&[&args[..], &["--json"]].concat()).out);
+    for load in document["fits"][0]["loads"].as_array().unwrap() {
+        let hits = |what: &str| load["hits"][what].as_u64().unwrap();
+        assert_eq!(hits("n"), 6);
+        assert_eq!(hits("n_within") + hits("n_unsure") + hits("n_missed"), 6, "each once, all with ranges: {load}");
+        for level in load["predicted"].as_array().unwrap() {
+            assert_eq!(level["doubt"]["n_rounds"], 6);
+            let (low, high) = (&level["doubt"]["p50_ns"][0], &level["doubt"]["p50_ns"][1]);
+            let measured = level["measured"]["p50_ns"].as_f64().unwrap();
+            assert!(low.as_f64().unwrap() <= measured && measured <= high.as_f64().unwrap(), "{level}");
+        }
+    }
+    // Rounds of one setting that are not counted take no part: five have no interval.
+    let mut run_file: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let blocks = run_file["experiment"]["blocks"].as_array_mut().unwrap();
+    let spoilt = blocks.iter_mut().find(|block| block["arm"] == "poll").unwrap();
+    spoilt["is_rejected"] = "stolen from".into();
+    fs::write(&file, run_file.to_string()).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&run(&[&args[..], &["--json"]].concat()).out).unwrap();
+    let level = &document["fits"][0]["loads"][0]["predicted"][0];
+    assert_eq!((&level["doubt"]["n_rounds"], level["doubt"].get("p50_ns")), (&5.into(), None));
+    assert_eq!(document["fits"][0]["loads"][0]["fitted"][0]["doubt"]["n_rounds"], 6);
 }
 
 #[test]

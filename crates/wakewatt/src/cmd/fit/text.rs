@@ -6,20 +6,25 @@ use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, show_ns};
-use wakewatt_sim::fit::{Beside, Fitted};
+use wakewatt_sim::fit::{AIM, Beside, Fitted, Off};
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
 }
 
-/// With the range that the doubt of what was measured leaves, where no tenth means anything; a table of both fits into 80 columns.
-fn signed(ratio: Option<f64>, range: Option<[f64; 2]>) -> String {
+/// With the range that the doubt of what was measured leaves, where a tenth says nothing but beside the aim; a table of both fits into 80 columns.
+fn signed(off: Off) -> String {
     // Without a sign before nothing that is less than nothing.
     let whole = |r: f64| format!("{:+.0}", (r * 100.0).round() + 0.0);
-    match (ratio, range) {
+    match (off.ratio, off.range) {
         (None, _) => "-".into(),
-        (Some(r), None) => format!("{:+.1} %", r * 100.0),
-        (Some(r), Some([low, high])) => format!("{} % [{},{}]", whole(r), whole(low), whole(high)),
+        (Some(r), Some([low, high])) if (r.abs() - AIM).abs() > 0.005 => {
+            format!("{} % [{},{}]", whole(r), whole(low), whole(high))
+        }
+        (Some(r), range) => {
+            let range = range.map(|[low, high]| format!(" [{},{}]", whole(low), whole(high)));
+            format!("{:+.1} %{}", r * 100.0, range.unwrap_or_default())
+        }
     }
 }
 
@@ -34,20 +39,22 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     let n = &f.numbers;
     let _ = writeln!(
         out,
-        "\n{name}: work {}, {} of CPU time that a pause adds at most,\n{} elsewhere, {} of each CPU for itself every 10 ms;\nresiduals {:.1} % (root mean square)",
+        "\n{name}: work {}, {} of CPU time that {},\n{} elsewhere, {} of each CPU for itself every 10 ms;\nresiduals {:.1} % (root mean square)",
         rough_ns(n.work_ns),
         rough_ns(n.per_sleep_ns),
+        if f.cold.is_some() { "a pause adds at most" } else { "a sleep adds" },
         rough_ns(n.elsewhere_ns),
         rough_ns(n.own_ns),
         f.rms_ratio * 100.0
     );
     if let Some(sooner) = n.sooner {
-        let _ = writeln!(out, "it grows cold {sooner:.1} times as soon as the piece of work that was measured");
+        let _ = writeln!(out, "fitted as growing cold {sooner:.1} times as soon as the piece that was measured");
     }
     let _ = write!(out, "fitted to {on}:\n{}", levels(&f.fitted, width));
     let _ = write!(out, "predicted for {other}:\n{}", levels(&f.predicted, width));
     if let Some(worst) = f.worst_ratio {
-        let _ = writeln!(out, "largest error of a prediction: {:+.1} %", worst * 100.0);
+        let off = Off { ratio: Some(worst), range: f.worst_range, is_endless: false };
+        let _ = writeln!(out, "largest error of a prediction: {}", signed(off));
     }
     hits(&f.hits).into_iter().for_each(|words| {
         let _ = writeln!(out, "{words}");
@@ -64,9 +71,11 @@ pub(super) fn text(fits: &Fits, width: usize) -> String {
             let _ = writeln!(out, "leaving {}: {} ({})", clean(&e.state), show_ns(e.ns), how_known(e));
         });
         fit.loads.iter().for_each(|f| load(&mut out, f, (&on, &other), width));
-        let all = fit.loads.iter().flat_map(|f| f.fitted.iter().chain(&f.predicted));
-        if all.flat_map(|b| [b.p50_off_range(), b.cpu_off_range()]).any(|range| range.is_some()) {
-            let _ = writeln!(out, "\n[...]: what the doubt of the rounds leaves open, in percent (95 % each)");
+        let all = || fit.loads.iter().flat_map(|f| f.fitted.iter().chain(&f.predicted));
+        if let Some(n) = all().map(|b| b.doubt.n_rounds).filter(|n| *n > 0).min()
+            && all().flat_map(Beside::offs).any(|off| off.range.is_some())
+        {
+            let _ = writeln!(out, "\n[...]: what the doubt of {n} rounds or more leaves open, in percent (95 % each)");
         }
         fit.remarks.iter().cloned().chain(fit.stands_alone()).for_each(|words| {
             let _ = writeln!(out, "{}", clean(&words));

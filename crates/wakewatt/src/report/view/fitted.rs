@@ -9,7 +9,7 @@ use super::super::trace::clean;
 use super::super::words;
 use super::section::{Section, figure};
 use wakewatt_core::units::show_ns;
-use wakewatt_sim::fit::{AIM, Beside, Exit, ExitAfter, Fit, Fitted, Hits, Took};
+use wakewatt_sim::fit::{AIM, Beside, Exit, ExitAfter, Fit, Fitted, Hits, Off, Took};
 use wakewatt_words::{say, word};
 
 /// The worst that a prediction was off, in one sentence.
@@ -32,12 +32,14 @@ pub(in crate::report) fn sentence(fits: &[Fit]) -> String {
 
 /// How many predictions were good enough, and of the others whether that can be told; nothing where nothing was measured.
 pub(crate) fn hits(hits: &Hits) -> Vec<String> {
-    let Hits { n, n_within, n_unsure, n_missed, n_further } = hits;
+    let Hits { n, n_within, n_sure, n_unsure, n_missed, n_further } = hits;
     let aim = format!("{:.0} %", AIM * 100.0);
+    let has_ranges = n_sure + n_unsure + n_missed > 0;
     let all = [
         (*n > 0, say!("{n_within} of {n} predictions within {aim}.")),
-        (*n_unsure > 0, say!("{n_unsure} further off, which the doubt of what was measured may explain.")),
-        (*n_missed > 0, say!("{n_missed} further off than the doubt of what was measured explains.")),
+        (has_ranges, say!("{n_sure} of {n} whatever the doubt of what was measured.")),
+        (*n_unsure > 0, say!("{n_unsure} further off, which that doubt may explain.")),
+        (*n_missed > 0, say!("{n_missed} further off than that doubt explains.")),
         (*n_further > 0, say!("{n_further} further off; how far the doubt of what was measured reaches is not known.")),
     ];
     all.into_iter().filter_map(|(is_said, sentence)| is_said.then_some(sentence)).collect()
@@ -101,16 +103,19 @@ fn load(fit: &Fit, f: &Fitted, id: &str) -> Section {
     let mut out =
         Section { is_result: true, ..Section::new(&say!("{}: fitted to `{on}`, predicting `{other}`", f.kind.word())) };
     let n = &f.numbers;
-    out.intro.push(say!(
-        "Fitted: {} of work, {} of CPU time that a pause adds at most, {} elsewhere, and {} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {} (root of the mean square).",
-        words::ns(n.work_ns),
-        words::ns(n.per_sleep_ns),
-        words::ns(n.elsewhere_ns),
-        words::ns(n.own_ns),
-        words::percent(f.rms_ratio)
-    ));
+    let (work, pause, elsewhere, own) =
+        (words::ns(n.work_ns), words::ns(n.per_sleep_ns), words::ns(n.elsewhere_ns), words::ns(n.own_ns));
+    let left = words::percent(f.rms_ratio);
+    out.intro.push(match f.cold {
+        Some(_) => say!(
+            "Fitted: {work} of work, {pause} of CPU time that a pause adds at most, {elsewhere} elsewhere, and {own} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {left} (root of the mean square)."
+        ),
+        None => say!(
+            "Fitted: {work} of work, {pause} of CPU time that a sleep adds, {elsewhere} elsewhere, and {own} of each CPU for itself every 10 ms. What is left of the levels it was fitted to is {left} (root of the mean square)."
+        ),
+    });
     if let Some(times) = n.sooner.map(|sooner| format!("{sooner:.1}")) {
-        out.intro.push(say!("Its work grows cold {times} times as soon as the piece of work that was measured."));
+        out.intro.push(say!("Fitted as growing cold {times} times as soon as the piece of work that was measured, and expected to as soon."));
     }
     for (title, what, value) in [
         (word!("Median latency"), word!("median"), (|t: &Took| t.p50_ns) as fn(&Took) -> Option<f64>),
@@ -150,15 +155,10 @@ fn residuals(f: &Fitted, id: &str) -> Option<super::super::figure::Figure> {
         rows: Vec::new(),
     };
     for (now, then) in f.fitted.iter().zip(&f.predicted) {
-        let all = [
-            (now.p50_off(), now.p50_off_range()),
-            (then.p50_off(), then.p50_off_range()),
-            (now.cpu_off(), now.cpu_off_range()),
-            (then.cpu_off(), then.cpu_off_range()),
-        ];
-        let mark = |(series, (value, range)): (usize, (Option<f64>, Option<[f64; 2]>))| {
-            Some(Mark { series, value: value?, range: range.map(Into::into) })
-        };
+        let ([now_p50, now_cpu], [then_p50, then_cpu]) = (now.offs(), then.offs());
+        let all = [now_p50, then_p50, now_cpu, then_cpu];
+        let mark =
+            |(series, off): (usize, Off)| Some(Mark { series, value: off.ratio?, range: off.range.map(Into::into) });
         chart.add(clean(&now.level), all.into_iter().enumerate().filter_map(mark));
     }
     let caption = word!(
@@ -176,20 +176,17 @@ pub(crate) const LEVEL_HEADS: [&str; 7] =
     ["level", "median measured", "model", "deviation", "CPU per request measured", "model", "deviation"];
 
 /// The row below those heads, times and shares written as its place writes them.
-pub(crate) fn level_cells(
-    b: &Beside,
-    time: fn(Option<f64>) -> String,
-    off: fn(Option<f64>, Option<[f64; 2]>) -> String,
-) -> Vec<String> {
-    let both = |measured, modelled, ratio, range| [time(measured), time(modelled), off(ratio, range)];
-    let median = both(b.measured.p50_ns, b.modelled.p50_ns, b.p50_off(), b.p50_off_range());
-    let cpu = both(b.measured.cpu_ns, b.modelled.cpu_ns, b.cpu_off(), b.cpu_off_range());
+pub(crate) fn level_cells(b: &Beside, time: fn(Option<f64>) -> String, off: fn(Off) -> String) -> Vec<String> {
+    let both = |measured, modelled, off_by| [time(measured), time(modelled), off(off_by)];
+    let [p50, cpu] = b.offs();
+    let median = both(b.measured.p50_ns, b.modelled.p50_ns, p50);
+    let cpu = both(b.measured.cpu_ns, b.modelled.cpu_ns, cpu);
     [clean(&b.level)].into_iter().chain(median).chain(cpu).collect()
 }
 
 fn table(rows: &[Beside], caption: &str) -> Table {
     let time = |ns: Option<f64>| ns.map_or("–".into(), words::ns);
-    let off = |ratio: Option<f64>, range: Option<[f64; 2]>| match (ratio, range) {
+    let off = |off: Off| match (off.ratio, off.range) {
         (None, _) => "–".into(),
         (Some(ratio), None) => signed(ratio),
         (Some(ratio), Some([low, high])) => format!("{} [{}, {}]", signed(ratio), signed(low), signed(high)),
@@ -208,20 +205,19 @@ mod tests {
 
     #[test]
     fn only_what_there_is_is_said_of_predictions() {
-        let of = |[n_within, n_unsure, n_missed, n_further]: [usize; 4]| {
+        let of = |[n_within, n_sure, n_unsure, n_missed, n_further]: [usize; 5]| {
             let n = n_within + n_unsure + n_missed + n_further;
-            hits(&Hits { n, n_within, n_unsure, n_missed, n_further }).join(" ")
+            hits(&Hits { n, n_within, n_sure, n_unsure, n_missed, n_further }).join(" ")
         };
-        assert_eq!(of([0; 4]), "");
-        assert_eq!(of([6, 0, 0, 0]), "6 of 6 predictions within 15 %.");
+        assert_eq!(of([0; 5]), "");
+        assert_eq!(of([6, 0, 0, 0, 0]), "6 of 6 predictions within 15 %.");
         assert_eq!(
-            of([3, 0, 0, 1]),
+            of([3, 0, 0, 0, 1]),
             "3 of 4 predictions within 15 %. 1 further off; how far the doubt of what was measured reaches is not known."
         );
-        let both = of([3, 2, 1, 0]);
-        assert!(
-            both.contains("2 further off, which the doubt") && both.contains("1 further off than the doubt"),
-            "{both}"
-        );
+        let all = of([3, 1, 2, 1, 0]);
+        for words in ["1 of 6 whatever the doubt", "2 further off, which that doubt", "1 further off than that doubt"] {
+            assert!(all.contains(words), "{words}: {all}");
+        }
     }
 }

@@ -5,7 +5,9 @@ use super::{Expected, ExpectedLevel};
 impl Expected {
     /// The changes that it expects, each with what it was off before.
     pub(super) fn changes(&self) -> Vec<(f64, f64)> {
-        let error = self.last_error_ratio.unwrap_or(0.0).abs().max(self.rms_ratio);
+        // As far off as it may have been.
+        let ends = self.last_error_range.into_iter().flatten().chain(self.last_error_ratio);
+        let error = ends.map(f64::abs).fold(self.rms_ratio, f64::max);
         let change = |now: Option<f64>, then: Option<f64>| match (now, then) {
             (Some(now), Some(then)) => (now > 0.0).then(|| (then / now - 1.0).abs()),
             // A queue without an end has no median: no error is as large as that change.
@@ -38,8 +40,11 @@ mod tests {
             }],
             rms_ratio: 0.25,
             last_error_ratio: Some(-0.5),
+            last_error_range: None,
         };
         assert_eq!(expected(Some(250.0)).changes(), [(0.25, 0.5), (0.0, 0.5)]);
+        let doubted = Expected { last_error_range: Some([-0.7, -0.1]), ..expected(Some(250.0)) };
+        assert_eq!(doubted.changes(), [(0.25, 0.7), (0.0, 0.7)], "the far end");
         assert_eq!(expected(None).changes(), [(f64::INFINITY, 0.5), (0.0, 0.5)]);
     }
 }

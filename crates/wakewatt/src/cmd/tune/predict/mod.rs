@@ -70,6 +70,9 @@ pub struct Expected {
     pub rms_ratio: f64,
     /// The largest error of its last prediction that could be checked, as a part of what was measured; none where none could.
     pub last_error_ratio: Option<f64>,
+    /// Between which values that lies for the doubt of what was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error_range: Option<[f64; 2]>,
 }
 
 /// A level now and after the plan.
@@ -139,11 +142,14 @@ fn shown(inputs: &Inputs) -> String {
 
 fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
     let mut remarks = planned.remarks;
-    if checked.loads.iter().all(|l| l.worst_ratio.is_none()) {
+    if !checked.is_checked {
         remarks.push(format!(
             "The runs have no loads under `{}`, which would have checked the model: how far off it is here is not known. `wakewatt fit --check --save` measures both.",
             CHECK.0
         ));
+    }
+    if checked.is_checked && checked.loads.iter().any(|l| l.worst_ratio.is_none()) {
+        remarks.push(format!("Under `{}` the model foretells a queue without an end where there was none: how far off it is has no percent.", CHECK.0));
     }
     let expected = |(f, checked): (Fitted, &Fitted)| Expected {
         kind: f.kind,
@@ -160,6 +166,7 @@ fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
             .collect(),
         rms_ratio: f.rms_ratio,
         last_error_ratio: checked.worst_ratio,
+        last_error_range: checked.worst_range,
     };
     let loads: Vec<Expected> = planned.loads.into_iter().zip(&checked.loads).map(expected).collect();
     let changes: Vec<(f64, f64)> = loads.iter().flat_map(Expected::changes).collect();

@@ -22,7 +22,11 @@ pub(in super::super) fn text(p: &Predicted, width: usize) -> String {
     say("Predicted (modelled, not measured) ", &words);
     for load in &p.loads {
         let checked = match load.last_error_ratio {
-            Some(ratio) => format!("the last time that it could be checked it was {:+.1} % off at most", ratio * 100.0),
+            Some(ratio) => {
+                let range = load.last_error_range.map(|ends| ends.map(|end| end * 100.0));
+                let range = range.map_or(String::new(), |[low, high]| format!(" [{low:+.0}, {high:+.0}]"));
+                format!("the last time that it could be checked it was {:+.1} %{range} off at most", ratio * 100.0)
+            }
             None => "no prediction of it could be checked".into(),
         };
         let _ = writeln!(
