@@ -344,6 +344,18 @@ impl StateCosts {
         Some(MeasuredExit { cpu: self.cpu, kind, extra, floor: self.floor.clone()? })
     }
 
+    /// Round by round, in order of the rounds that had both: how much more wake-ups of a kind have in a state than in the floor, of whatever is asked for. Empty where either was not
+    /// measured, or was not entered nearly always.
+    pub fn over_floor(&self, state: &str, kind: WakeKind, of: fn(&StateWake) -> &[u64]) -> Vec<f64> {
+        let pure = |name: &str| {
+            let cost = self.states.iter().find(|s| s.name == name && s.is_entered())?;
+            cost.wake(kind).filter(|wake| wake.is_pure())
+        };
+        let floor = self.floor.as_deref().filter(|floor| *floor != state);
+        let both = floor.and_then(|floor| Some((pure(state)?, pure(floor)?)));
+        both.map_or_else(Vec::new, |(wake, below)| differences(of(wake), of(below)))
+    }
+
     /// Fills in every state's extra over the floor: polling where it was entered, else the shallowest state that was.
     pub fn compare_with_floor(&mut self) {
         let entered = || self.states.iter().filter(|s| s.is_entered());
@@ -362,10 +374,15 @@ impl StateCosts {
     }
 }
 
-/// The paired difference; 0 in a list means that the round had no median.
-fn extra(state: &[u64], floor: &[u64], over_claimed_ns: u64) -> Option<Extra> {
+/// Round by round; 0 in a list means that the round had no median.
+fn differences(state: &[u64], floor: &[u64]) -> Vec<f64> {
     let both = state.iter().zip(floor).filter(|(a, b)| **a > 0 && **b > 0);
-    let mut differences: Vec<f64> = both.map(|(a, b)| *a as f64 - *b as f64).collect();
+    both.map(|(a, b)| *a as f64 - *b as f64).collect()
+}
+
+/// The paired difference.
+fn extra(state: &[u64], floor: &[u64], over_claimed_ns: u64) -> Option<Extra> {
+    let mut differences = differences(state, floor);
     differences.sort_by(f64::total_cmp);
     let (low_ns, high_ns) = (*differences.first()?, *differences.last()?);
     let half = differences.len() / 2;

@@ -65,7 +65,8 @@ impl Engine {
         c.entered_ns = self.now;
         c.stamp = c.stamp.wrapping_add(1) & super::STAMP;
         if is_asked && idle.states[state].polling {
-            if let Some(limit) = idle.poll_limit_ns {
+            if let Some(usual) = idle.poll_limit_ns {
+                let limit = self.minds[m].window_ns(own).unwrap_or(usual);
                 self.queue.push(self.now + limit.max(1), event(kind::POLLED, c.stamp, cpu as u32));
             }
         }
@@ -158,7 +159,9 @@ impl Engine {
         if idle.has_waker {
             // By the whole pause: ticks that are kept cut it into several sleeps.
             let paused = self.now.saturating_sub(self.cpus[cpu].idle_since_ns);
-            let (overhead, send) = (After::exit_ns(&idle.overhead[state], paused), idle.send_ns[state]);
+            let by_ipi = waker.and(idle.overhead_by_ipi.get(state)).filter(|rows| !rows.is_empty());
+            let rows = by_ipi.unwrap_or(&idle.overhead[state]);
+            let (overhead, send) = (After::exit_ns(rows, paused), idle.send_ns[state]);
             self.owe(cpu, overhead);
             if let Some(waker) = waker {
                 self.owe(waker, send);

@@ -26,7 +26,7 @@ impl Minds {
     /// For so many CPUs.
     pub(super) fn of(idle: &IdlePlan, tick: Option<Tick>, n_cpus: usize) -> Minds {
         let (Some(kind), Some(tick)) = (idle.kind, tick) else { return Minds::None };
-        match Governor::new(kind, idle.release, idle.table, tick) {
+        match Governor::new(kind, idle.release, idle.table, tick).with_window(idle.halt_poll_ns) {
             Governor::Menu(menu) => Minds::Menu(vec![Lines(menu); n_cpus]),
             other => Minds::Other(vec![other; n_cpus]),
         }
@@ -44,6 +44,17 @@ impl Minds {
             Minds::None => None,
             Minds::Menu(all) => Some(all[cpu].0.select(moment)),
             Minds::Other(all) => Some(all[cpu].select(moment)),
+        }
+    }
+
+    /// How long a CPU may spin now, where its governor has a say in that: an open window of haltpoll.
+    pub(super) fn window_ns(&self, cpu: usize) -> Option<u64> {
+        match self {
+            Minds::Other(all) => match &all[cpu] {
+                Governor::Haltpoll(haltpoll) => Some(haltpoll.window_ns()).filter(|ns| *ns > 0),
+                _ => None,
+            },
+            Minds::None | Minds::Menu(_) => None,
         }
     }
 

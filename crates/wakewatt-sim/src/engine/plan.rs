@@ -87,6 +87,8 @@ pub(super) struct IdlePlan {
     pub(super) table: Table,
     pub(super) disabled: Disabled,
     pub(super) limit_ns: i64,
+    /// Longest window of haltpoll; none: as shipped.
+    pub(super) halt_poll_ns: Option<u64>,
     /// The state of a fixed choice.
     pub(super) fixed: usize,
     pub(super) entry_ns: Vec<u64>,
@@ -99,6 +101,8 @@ pub(super) struct IdlePlan {
     /// Does any state have such rows: is the time without a request to be known?
     pub(super) has_cold_after: bool,
     pub(super) overhead: Vec<Vec<After>>,
+    /// The same where another CPU woke it; no rows where it is alike.
+    pub(super) overhead_by_ipi: Vec<Vec<After>>,
     pub(super) send_ns: Vec<f64>,
     /// Does any state have an exit, an overhead or a sending of its own kind: is who wakes to be asked for?
     pub(super) has_waker: bool,
@@ -335,13 +339,17 @@ fn idle_plan(idle: &Idle, m: &Machine) -> IdlePlan {
         release,
         entry_ns: states.iter().map(part).collect(),
         exit: states.iter().map(exit).collect(),
+        halt_poll_ns: idle.halt_poll.map(|span| span.ns()),
         exit_by_ipi: states.iter().map(|s| s.after_ipi.clone()).collect(),
         cold_ns: states.iter().map(|s| s.cold.ns() as f64).collect(),
         cold_after: states.iter().map(|s| s.cold_after.clone()).collect(),
         has_cold_after: states.iter().any(|s| !s.cold_after.is_empty()),
         overhead: states.iter().map(|s| s.overhead.clone()).collect(),
+        overhead_by_ipi: states.iter().map(|s| s.overhead_ipi.clone()).collect(),
         send_ns: states.iter().map(|s| s.send.ns() as f64).collect(),
-        has_waker: states.iter().any(|s| !s.after_ipi.is_empty() || !s.overhead.is_empty() || s.send.ns() > 0),
+        has_waker: states.iter().any(|s| {
+            [&s.after_ipi, &s.overhead, &s.overhead_ipi].iter().any(|rows| !rows.is_empty()) || s.send.ns() > 0
+        }),
         package_from: at(&idle.package_state).unwrap_or(usize::MAX),
         package_exit_ns: idle.package_exit.ns(),
         poll_limit_ns: tick

@@ -1,5 +1,6 @@
 //! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`loads`).
 
+use super::kernel_time;
 use super::loads::{self, Loads};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
@@ -7,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::Kind;
-use wakewatt_core::samples::state_cost::{Extra, Piece, StateCosts, StateWake};
+use wakewatt_core::samples::state_cost::{Piece, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
 use wakewatt_core::stats::middle::median;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
 const USUAL_EXIT: u64 = 2;
 /// Whose wake-ups say what a planned one costs, and whose what one from another CPU costs; the first that was measured.
-const BY_TIMER: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Eventfd, WakeKind::Futex];
-const BY_ANOTHER_CPU: [WakeKind; 2] = [WakeKind::Futex, WakeKind::Eventfd];
+pub(super) const BY_TIMER: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Eventfd, WakeKind::Futex];
+pub(super) const BY_ANOTHER_CPU: [WakeKind; 2] = [WakeKind::Futex, WakeKind::Eventfd];
 /// Idle governors of the kernel that are modelled, as it calls them.
 pub const MODELLED_GOVERNORS: [&str; 4] = ["menu", "teo", "ladder", "haltpoll"];
 
@@ -56,9 +57,12 @@ pub struct Exit {
     /// The same where another CPU woke it, where that was measured: an interrupt that somebody sends costs more than a timer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_ipi: Vec<ExitAfter>,
-    /// CPU time that a sleep adds by its length, where that was measured: the kernel's way in and out.
+    /// CPU time that a sleep adds by its length where a timer ended it, if that was measured: the kernel's way in and out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<ExitAfter>,
+    /// The same where another CPU ended the sleep, where that was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy_ipi: Vec<ExitAfter>,
     /// What a round trip over TCP takes longer as the first thing after a pause of this length, where that was measured: also after polling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cold_trip: Vec<ExitAfter>,
@@ -99,6 +103,8 @@ pub struct Inputs {
     pub exits: Vec<Exit>,
     /// Who chooses among them.
     pub governor: IdleGovernor,
+    /// How long haltpoll spins at most before it halts, in nanoseconds; none where the facts do not say: as shipped.
+    pub halt_poll_ns: Option<u64>,
     /// Whose rules; none where the facts do not say.
     pub kernel: Option<String>,
     /// All loads.
@@ -121,32 +127,29 @@ impl Inputs {
                 polling: row.is_polling(),
                 ..IdleState::claimed(&row.name, Span(claimed_ns), Span(row.target_residency_ns.unwrap_or(0)))
             };
-            let of_state = |kinds: &[WakeKind], of: Of| -> Vec<(u64, u64)> {
-                let one = |c: &&StateCosts| {
-                    Some((c.gap_ns, kinds.iter().find_map(|kind| extra_ns(c, &row.name, *kind, of))?))
-                };
+            let of_state = |kinds: &[WakeKind]| -> Vec<(u64, u64)> {
+                let one =
+                    |c: &&StateCosts| Some((c.gap_ns, kinds.iter().find_map(|kind| extra_ns(c, &row.name, *kind))?));
                 if state.polling { Vec::new() } else { costs.iter().filter_map(one).collect() }
             };
-            let by_timer = of_state(&BY_TIMER, |wake| wake.extra);
+            let by_timer = of_state(&BY_TIMER);
             let usual_ns = by_timer.first().map(|(gap_ns, _)| *gap_ns);
             let of_usual: Vec<(u64, u64)> =
                 by_timer.iter().copied().filter(|(gap, _)| Some(*gap) == usual_ns).collect();
             let measured_ns = by_length(of_usual, 1).first().map(|row| row.ns);
             let ns = if state.polling { 0 } else { measured_ns.unwrap_or(claimed_ns / USUAL_EXIT) };
-            let sent =
-                of_state(&BY_ANOTHER_CPU, |wake| sure(wake.extra_waker_busy)).into_iter().map(|(_, ns)| ns as f64);
             exits.push(Exit {
                 state: row.name.clone(),
                 ns,
                 is_measured: state.polling || measured_ns.is_some(),
                 after: by_length(by_timer, 2),
-                after_ipi: by_length(of_state(&BY_ANOTHER_CPU, |wake| wake.extra), 1),
-                busy: sleeps(&costs, &row.name),
-                own_ratio: own_ratio(&costs, &row.name),
+                after_ipi: by_length(of_state(&BY_ANOTHER_CPU), 1),
+                busy: kernel_time::sleeps(&costs, &row.name),
+                busy_ipi: kernel_time::sleeps_by_ipi(&costs, &row.name),
+                own_ratio: kernel_time::own_ratio(&costs, &row.name),
                 cold_trip: cold(&costs, &row.name, Piece::Trip),
                 cold_table: cold(&costs, &row.name, Piece::Table),
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Below a second.
-                send_ns: median(&mut sent.collect::<Vec<_>>()).map(|ns| ns as u64),
+                send_ns: kernel_time::sending_ns(&costs, &row.name),
             });
             states.push(state);
         }
@@ -173,6 +176,10 @@ impl Inputs {
                 IdleGovernor::Menu
             }
         };
+        let halt_poll_ns = first.facts.idle.guest_halt_poll_ns.get().copied();
+        if governor == IdleGovernor::Haltpoll && halt_poll_ns.is_none() {
+            remarks.push("The facts do not tell how long haltpoll spins before it halts: 200us at most is assumed, as kernels are shipped.".into());
+        }
         let kernel = first.facts.kernel.version.get().map(ToString::to_string);
         if kernel.is_none() {
             remarks.push("The facts do not name the kernel: the usual rules are assumed.".into());
@@ -187,7 +194,7 @@ impl Inputs {
                 levels().count()
             ));
         }
-        Ok(Inputs { states, exits, governor, kernel, loads, remarks })
+        Ok(Inputs { states, exits, governor, halt_poll_ns, kernel, loads, remarks })
     }
 
     /// What a CPU does for itself in the state in which it does least, as a part of the time; none where that was not measured of each.
@@ -213,7 +220,7 @@ impl Inputs {
 
 /// Where at least so many lengths of sleep were measured: the middle of what was measured of each. A longer sleep is never easier to leave, so noise
 /// that says so is levelled.
-fn by_length(measured: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
+pub(super) fn by_length(measured: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
     let mut rows: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (asleep_ns, ns) in measured {
         rows.entry(asleep_ns).or_default().push(ns as f64);
@@ -228,36 +235,6 @@ fn by_length(measured: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
     if rows.len() < least { Vec::new() } else { rows.into_iter().map(&mut level).collect() }
 }
 
-/// CPU time that a sleep in a state takes, by the pause: beyond the floor's, which does more, or less, for itself in that time than this state.
-pub(super) fn sleeps(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter> {
-    let floor = costs.iter().find_map(|c| c.floor.as_deref()).and_then(|floor| own_ratio(costs, floor));
-    let more_own = floor.zip(own_ratio(costs, state)).map_or(0.0, |(floor, own)| floor - own);
-    let one = |costs: &&StateCosts| {
-        let cost = costs.states.iter().find(|s| s.name == state && s.is_entered() && !s.is_polling)?;
-        let extra = cost.wake(BY_TIMER[0])?.extra_busy?;
-        let back_ns = more_own * costs.gap_ns as f64;
-        let extra = Extra { median_ns: extra.median_ns + back_ns, low_ns: extra.low_ns + back_ns, ..extra };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Within a second.
-        sure(Some(extra)).map(|extra| (costs.gap_ns, extra.median_ns.clamp(0.0, 1e9) as u64))
-    };
-    by_length(costs.iter().filter_map(one).collect(), 1)
-}
-
-/// What a CPU does for itself in a state, as a part of the time: the median over all rounds.
-fn own_ratio(costs: &[&StateCosts], state: &str) -> Option<f64> {
-    let of_state = costs.iter().flat_map(|costs| &costs.states).filter(|s| s.name == state && s.is_entered());
-    median(&mut of_state.flat_map(|s| &s.round_own_ratio).copied().collect::<Vec<_>>())
-        .filter(|r| (0.0..0.5).contains(r))
-}
-
-/// Which of a wake-up's extras.
-type Of = fn(&StateWake) -> Option<Extra>;
-
-/// One that every round found.
-fn sure(extra: Option<Extra>) -> Option<Extra> {
-    extra.filter(|extra| extra.low_ns > 0.0)
-}
-
 /// What the first work after a pause in a state takes longer than at once again, by the pause.
 fn cold(costs: &[&StateCosts], state: &str, piece: Piece) -> Vec<ExitAfter> {
     let longer = |costs: &&StateCosts| {
@@ -269,9 +246,9 @@ fn cold(costs: &[&StateCosts], state: &str, piece: Piece) -> Vec<ExitAfter> {
 }
 
 /// An extra of a state over the floor, of one kind of wake-up.
-fn extra_ns(costs: &StateCosts, state: &str, kind: WakeKind, of: Of) -> Option<u64> {
+fn extra_ns(costs: &StateCosts, state: &str, kind: WakeKind) -> Option<u64> {
     let cost = costs.states.iter().find(|s| s.name == state && s.not_entered.is_none())?;
-    let extra = of(cost.wake(kind)?)?;
+    let extra = cost.wake(kind)?.extra?;
     // Below nothing is the noise of a state that costs nothing.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Some(extra.median_ns.clamp(0.0, 1e9) as u64)

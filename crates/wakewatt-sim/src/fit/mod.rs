@@ -10,6 +10,7 @@
 mod beside;
 mod cold;
 mod inputs;
+mod kernel_time;
 mod least_squares;
 mod loads;
 mod model;

@@ -119,7 +119,13 @@ pub(super) fn server(subject: &Subject<'_>, level: &Loaded, numbers: &Numbers) -
         exit: (!state.polling).then(|| Law::fixed(Span(exit.ns))),
         after: after(&exit.after),
         after_ipi: after(&exit.after_ipi),
-        overhead: overhead(exit, load.kind, inputs.least_own_ratio()),
+        overhead: overhead(exit, &exit.busy, load.kind, inputs.least_own_ratio()),
+        // None of its own where only a timer's was measured.
+        overhead_ipi: if exit.busy_ipi.is_empty() {
+            Vec::new()
+        } else {
+            overhead(exit, &exit.busy_ipi, load.kind, inputs.least_own_ratio())
+        },
         send: Span(exit.send_ns.unwrap_or(0)),
         // A state without, beside others with, has none: what is coldest comes after no short sleep.
         cold: if state.polling || law.is_some() { Span(0) } else { span(per_sleep_ns) },
@@ -140,6 +146,7 @@ pub(super) fn server(subject: &Subject<'_>, level: &Loaded, numbers: &Numbers) -
         timers: (own > Span(0)).then_some(Timers { every: OWN_EVERY, work: own }),
         idle: Idle {
             governor: inputs.governor,
+            halt_poll: inputs.halt_poll_ns.map(Span),
             state: inputs.states.iter().zip(&inputs.exits).enumerate().map(state).collect(),
             ..Idle::default()
         },
@@ -174,10 +181,10 @@ fn after(rows: &[ExitAfter]) -> Vec<After> {
 }
 
 /// CPU time of a sleep by its length, and what the state lets a CPU do for itself beyond what it does in any.
-fn overhead(exit: &super::Exit, kind: Kind, least_own_ratio: Option<f64>) -> Vec<After> {
+fn overhead(exit: &super::Exit, busy: &[ExitAfter], kind: Kind, least_own_ratio: Option<f64>) -> Vec<After> {
     // Where cold work is modelled by itself, what a longer sleep takes more is that, and mostly noise: rounds that were disturbed are those that all show some.
     let has_cold = !exit.cold(kind).is_empty();
-    let measured = after(if has_cold { exit.busy.get(..1).unwrap_or_default() } else { &exit.busy });
+    let measured = after(if has_cold { busy.get(..1).unwrap_or_default() } else { busy });
     let more = exit.own_ratio.zip(least_own_ratio).map_or(0.0, |(own, least)| own - least);
     if more <= 0.0 {
         return measured;

@@ -40,6 +40,7 @@ fn inputs() -> Inputs {
         after: Vec::new(),
         after_ipi: Vec::new(),
         busy: Vec::new(),
+        busy_ipi: Vec::new(),
         own_ratio: None,
         cold_trip: Vec::new(),
         cold_table: Vec::new(),
@@ -49,6 +50,7 @@ fn inputs() -> Inputs {
         states: vec![IdleState::poll(), IdleState::claimed("C6", Span::us(133), Span::us(600))],
         exits: vec![exit("POLL", 0), exit("C6", 60_000)],
         governor: IdleGovernor::Menu,
+        halt_poll_ns: None,
         kernel: Some("6.18.2".into()),
         loads: Vec::new(),
         remarks: Vec::new(),
@@ -142,44 +144,6 @@ fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
         assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.05, "{load:?}");
         assert!(worst(&without) > worst(&inputs), "{} {}", worst(&without), worst(&inputs));
     }
-}
-
-#[test]
-fn a_sleep_takes_what_it_takes_whatever_the_floor_does_for_itself_meanwhile() {
-    use wakewatt_core::distribution::Distribution;
-    use wakewatt_core::samples::state_cost::{Extra, StateCost, StateCosts, StateWake};
-    use wakewatt_core::samples::wakeup::WakeKind;
-    // A sleep takes 12 us; polling is busy for itself 0.6 % of the time, sleep 0.2 %: 4 us in a millisecond.
-    let costs = |gap_ns: u64| {
-        let state = |index: u32, name: &str, own: f64, wake: StateWake| StateCost {
-            index,
-            name: name.into(),
-            is_polling: index == 0,
-            claimed_exit_ns: None,
-            claimed_residency_ns: None,
-            allowed_by: String::new(),
-            n_entered: 9,
-            n_entered_any: 9,
-            time_ns: 0,
-            n_rejected: None,
-            not_entered: None,
-            wakes: vec![wake],
-            first_work: Vec::new(),
-            round_own_ratio: vec![own; 6],
-        };
-        let wake = || StateWake::of(WakeKind::Timer, Distribution::default(), Vec::new());
-        let ns = 12_000.0 - 0.004 * gap_ns as f64;
-        let extra = Extra { median_ns: ns, low_ns: ns - 1_000.0, high_ns: ns, n_rounds: 6, over_claimed_ns: 0 };
-        let asleep = StateWake { extra_busy: Some(extra), ..wake() };
-        let mut costs = StateCosts::of(1, vec![state(0, "POLL", 0.006, wake()), state(1, "C6", 0.002, asleep)]);
-        (costs.gap_ns, costs.floor) = (gap_ns, Some("POLL".into()));
-        costs
-    };
-    let all = [costs(300_000), costs(4_000_000), costs(12_000_000)];
-    let all: Vec<&StateCosts> = all.iter().collect();
-    let rows = inputs::sleeps(&all, "C6");
-    assert_eq!(rows.iter().map(|row| row.ns / 100).collect::<Vec<_>>(), [120, 120, 120]);
-    assert!(inputs::sleeps(&all, "POLL").is_empty());
 }
 
 #[test]

@@ -222,6 +222,7 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
             ("after_ipi", &state.after_ipi),
             ("cold_after", &state.cold_after),
             ("overhead", &state.overhead),
+            ("overhead_ipi", &state.overhead_ipi),
         ];
         for (field, rows) in by_length {
             let is_rising = rows.windows(2).all(|w| w[0].asleep < w[1].asleep);
@@ -250,6 +251,9 @@ fn check_idle(idle: &Idle, at: &str) -> Checked {
             &field("entry_share"),
             "entry and exit together are more than the claimed latency, which is the worst of both",
         );
+    }
+    if idle.halt_poll.is_some_and(|most| most > Span::ms(1_000)) {
+        return refuse(&field("halt_poll"), "give at most 1s");
     }
     if idle.package_exit > Span::ms(100) {
         return refuse(&field("package_exit"), format!("{} given; give at most 100ms", idle.package_exit));

@@ -48,6 +48,7 @@ fn machine() -> Shape {
                     ("after_ipi", after),
                     ("cold_after", after),
                     ("overhead", after),
+                    ("overhead_ipi", after),
                 ])
             })])
         }),

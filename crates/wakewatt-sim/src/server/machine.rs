@@ -178,6 +178,9 @@ pub struct Idle {
     /// No state with a longer exit latency (PM QoS, `/dev/cpu_dma_latency`); 0us polls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_latency: Option<Span>,
+    /// How long a guest's haltpoll spins before it halts, at most (`guest_halt_poll_ns`); 0ns never spins. As shipped: 200us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halt_poll: Option<Span>,
     /// No deeper state than the one of this name (`intel_idle.max_cstate`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_state: Option<String>,
@@ -200,6 +203,7 @@ impl Default for Idle {
             state: Vec::new(),
             disable: Vec::new(),
             max_latency: None,
+            halt_poll: None,
             max_state: None,
             exit_share: 0.5,
             entry_share: 0.3,
@@ -243,6 +247,9 @@ pub struct IdleState {
     /// stopped and set again. It is done when the CPU has nothing else to do, because what ended the sleep waits for the exit alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overhead: Vec<After>,
+    /// The same of a sleep that another CPU ended, in place of `overhead`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overhead_ipi: Vec<After>,
     /// Work of another CPU that wakes one out of it, at the reference clock: an interrupt to send. That CPU does it when it has nothing else to do.
     pub send: Span,
     /// What a core takes in it in watts; else it follows from the power model.
