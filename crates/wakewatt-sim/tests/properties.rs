@@ -375,9 +375,40 @@ fn an_exit_grows_with_the_sleep_and_is_another_where_another_cpu_ends_it() {
     server.machine[1].idle.state[0].send = Span::us(3);
     assert!((cpu_us(&server) - 15.0).abs() < 0.1, "{}", cpu_us(&server));
     assert!((p50(&server) - said).abs() < 2e3, "{}", p50(&server));
+    // The client's CPU woke it.
+    server.machine[0].idle.state[0].overhead_ipi = vec![row(Span::us(1), Span::us(9))];
+    assert!((cpu_us(&server) - 17.0).abs() < 0.1, "{}", cpu_us(&server));
     server.machine.iter_mut().for_each(|m| m.idle.state[0].after_ipi.clear());
     let said = p50(&server);
     assert!(said < 95e3, "{said}");
+}
+
+#[test]
+fn haltpoll_spins_for_its_window_and_with_none_halts_at_once() {
+    // Pauses of 95 us: after the first a window of 50 opens, then it halts for the other 45, which ask for no longer one.
+    let spun = |halt_poll: Option<Span>| {
+        let mut server = plain(1.0, 1, 1);
+        server.machine[0].idle = Idle {
+            governor: IdleGovernor::Haltpoll,
+            table: None,
+            state: vec![IdleState::poll(), IdleState::claimed("halt", Span::us(1), Span::us(1))],
+            halt_poll,
+            ..Idle::default()
+        };
+        server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
+        server.workload.arrivals =
+            Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![100.0], ..Arrivals::poisson(1.0) };
+        server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+        let states = run(&server).machines.remove(0).states;
+        [states[0].time_ratio.value, states[1].time_ratio.value]
+    };
+    let [spinning, halted] = spun(None);
+    assert!((0.45..0.55).contains(&spinning) && (0.35..0.5).contains(&halted), "as shipped: {spinning} {halted}");
+    let [spinning, halted] = spun(Some(Span(0)));
+    assert!(spinning == 0.0 && halted > 0.9, "never: {spinning} {halted}");
+    // Longer pauses than the longest window open none.
+    let [spinning, halted] = spun(Some(Span::us(50)));
+    assert!(spinning == 0.0 && halted > 0.9, "too short: {spinning} {halted}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The way in: a few pages over HTTP/1.1, with a limit on everything that somebody else can make large.
 //!
-//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the head (5 s), time for a connection (30 s), questions that wait (64), no bodies. A
-//! connection is for one question: one kept open would hold a place from scrape to scrape, or cost a wake-up to be closed. Where all places are taken
-//! it goes to whoever comes, from whoever has asked nothing for longest. One thread; what is slow is the reading, which has its own.
+//! Connections (64), size of a request's head (16 KiB, 32 lines), time for the first head (5 s), for an answer (30 s), between an answer and the next question (3
+//! minutes), for a connection (an hour), questions that wait (64), no bodies. A kept connection saves a scrape a tenth of its work, and wakes nobody while it waits but once in those minutes. Where all
+//! places are taken it goes to whoever comes, from whoever has asked nothing for longest. One thread; what is slow is the reading, which has its own.
 
 mod admission;
 mod door;
@@ -35,10 +35,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// For the first line and the headers, and before them for agreeing on keys.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-const CONNECTION_TIME: Duration = Duration::from_secs(30);
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// Longer than anybody waits from scrape to scrape.
+const BETWEEN: Duration = Duration::from_secs(180);
+const CONNECTION_TIME: Duration = Duration::from_secs(3600);
 /// Who has asked nothing after so long may be sent away for somebody else: a program sends its question with its first packet.
 const PATIENCE: Duration = Duration::from_millis(250);
-const TERMS: Terms = Terms { most: 64, patience: PATIENCE, head: HEAD_TIME, whole: CONNECTION_TIME };
+const TERMS: Terms = Terms {
+    most: 64,
+    patience: PATIENCE,
+    head: HEAD_TIME,
+    answer: ANSWER_TIME,
+    between: BETWEEN,
+    whole: CONNECTION_TIME,
+};
 const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 32;
 /// After a failed accept (no more files): a moment, not a busy loop.
@@ -110,12 +120,16 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static
     let router = TowerToHyperService::new(router);
     let answered = service_fn(|request: Request<Incoming>| {
         place.has_asked();
-        router.call(request)
+        let answer = router.call(request);
+        async move {
+            let answer = answer.await;
+            place.has_answer();
+            answer
+        }
     });
     // The place has the clock: one timer, where the library would set one for the head and another for each head after it.
     let served = http1::Builder::new()
         .header_read_timeout(None)
-        .keep_alive(false)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEAD_LINES)
         .serve_connection(TokioIo::new(stream), answered);

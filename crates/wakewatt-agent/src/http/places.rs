@@ -1,10 +1,10 @@
 //! Places for connections: how many there are, how long each may be held, and who has to leave when all are taken.
 //!
 //! Who opens sixty-four connections and asks nothing would keep Prometheus waiting until they are over. So whoever comes when all are taken gets
-//! the place of the one that has been silent for longest, once that one has been silent for a moment. The moment bounds what a flood costs.
+//! the place of the one that has been silent for longest, once that one has been silent for a moment. The moment bounds what a flood costs. Silent is who
+//! has not asked yet, and who has his answer and keeps the connection for the next question.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -17,9 +17,13 @@ pub(super) struct Terms {
     pub most: usize,
     /// Who has asked nothing for so long may be sent away for somebody else.
     pub patience: Duration,
-    /// Until the head of a question has come.
+    /// Until the head of the first question has come.
     pub head: Duration,
-    /// For the whole connection.
+    /// From a question to its answer.
+    pub answer: Duration,
+    /// From an answer to the next question.
+    pub between: Duration,
+    /// For the whole connection: a certificate that was renewed, or taken from somebody, holds for all after that.
     pub whole: Duration,
 }
 
@@ -27,7 +31,6 @@ pub(super) struct Terms {
 pub(super) struct Places {
     terms: Terms,
     free: Arc<Semaphore>,
-    /// Oldest first.
     taken: Mutex<Vec<Weak<Held>>>,
 }
 
@@ -38,9 +41,20 @@ pub(super) struct Place(Arc<Held>);
 struct Held {
     terms: Terms,
     since: Instant,
-    has_asked: AtomicBool,
+    turn: Mutex<(Turn, Instant)>,
     leave: Notify,
     _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Whose turn it is, since the moment beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// To ask for the first time.
+    First,
+    /// Ours to answer.
+    Ours,
+    /// To ask again, or to go.
+    Next,
 }
 
 impl Places {
@@ -63,9 +77,9 @@ impl Places {
 
     /// Somebody has come for it.
     pub(super) fn sit(&self, permit: Option<OwnedSemaphorePermit>) -> Place {
-        let (has_asked, leave) = (AtomicBool::new(false), Notify::new());
-        let held = Held { terms: self.terms, since: Instant::now(), has_asked, leave, _permit: permit };
-        let place = Place(Arc::new(held));
+        let (since, leave) = (Instant::now(), Notify::new());
+        let turn = Mutex::new((Turn::First, since));
+        let place = Place(Arc::new(Held { terms: self.terms, since, turn, leave, _permit: permit }));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|held| held.strong_count() > 0);
         taken.push(Arc::downgrade(&place.0));
@@ -74,40 +88,74 @@ impl Places {
 
     /// Tells the one that has been silent for longest to leave, when that is long enough; waits for ever where all have asked.
     async fn send_away(&self) {
-        while let Some(silent) = self.silent() {
-            tokio::time::sleep_until(silent.since + self.terms.patience).await;
-            if !silent.has_asked.load(Relaxed) {
+        while let Some((silent, since)) = self.silent() {
+            tokio::time::sleep_until(since + self.terms.patience).await;
+            // Who asked meanwhile stays.
+            if silent.silent_since() == Some(since) {
                 return silent.leave.notify_one();
             }
         }
         std::future::pending().await
     }
 
-    fn silent(&self) -> Option<Arc<Held>> {
+    /// Who has been silent for longest, and since when.
+    fn silent(&self) -> Option<(Arc<Held>, Instant)> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.iter().filter_map(Weak::upgrade).find(|held| !held.has_asked.load(Relaxed))
+        let silent = |held: Arc<Held>| held.silent_since().map(|since| (held, since));
+        taken.iter().filter_map(Weak::upgrade).filter_map(silent).min_by_key(|(_, since)| *since)
+    }
+}
+
+impl Held {
+    fn turn(&self) -> (Turn, Instant) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn silent_since(&self) -> Option<Instant> {
+        let (turn, since) = self.turn();
+        (turn != Turn::Ours).then_some(since)
+    }
+
+    /// When it is over, as things are.
+    fn end(&self) -> Instant {
+        let (turn, since) = self.turn();
+        let for_this = match turn {
+            Turn::First => self.terms.head,
+            Turn::Ours => self.terms.answer,
+            Turn::Next => self.terms.between,
+        };
+        (since + for_this).min(self.since + self.terms.whole)
     }
 }
 
 impl Place {
     /// The head of a question has come whole.
     pub(super) fn has_asked(&self) {
-        self.0.has_asked.store(true, Relaxed);
+        self.turn_to(Turn::Ours);
+    }
+
+    /// It has its answer, or what of it the network takes.
+    pub(super) fn has_answer(&self) {
+        self.turn_to(Turn::Next);
+    }
+
+    fn turn_to(&self, turn: Turn) {
+        *self.0.turn.lock().unwrap_or_else(PoisonError::into_inner) = (turn, Instant::now());
     }
 
     /// As long as the place may be held.
     pub(super) async fn within(&self, served: impl Future<Output = ()>) {
-        let Terms { head, whole, .. } = self.0.terms;
-        let over = tokio::time::sleep_until(self.0.since + head);
+        let over = tokio::time::sleep_until(self.0.end());
         tokio::pin!(served, over);
         loop {
             tokio::select! {
                 biased;
                 () = &mut served => return,
                 () = self.0.leave.notified() => return,
+                // Not set anew at each question: it is looked when it rings.
                 () = &mut over => {
-                    let end = self.0.since + whole;
-                    if !self.0.has_asked.load(Relaxed) || Instant::now() >= end {
+                    let end = self.0.end();
+                    if Instant::now() >= end {
                         return;
                     }
                     over.as_mut().reset(end);
@@ -122,8 +170,8 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
-    const TERMS: Terms =
-        Terms { most: 3, patience: MS, head: Duration::from_secs(600), whole: Duration::from_secs(600) };
+    const LONG: Duration = Duration::from_secs(600);
+    const TERMS: Terms = Terms { most: 3, patience: MS, head: LONG, answer: LONG, between: LONG, whole: LONG };
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
@@ -163,15 +211,57 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_has_longer_than_who_does_not() {
+    fn who_keeps_a_connection_leaves_for_whoever_comes_and_the_one_that_asked_last_stays_longest() {
         block_on(async {
-            let places = Places::new(Terms { head: 5 * MS, whole: 30 * MS, ..TERMS });
+            let places = Places::new(TERMS);
+            let mut all = full(&places).await;
+            for place in all.iter().rev() {
+                place.has_asked();
+                place.has_answer();
+            }
+            // The last to come asked first.
+            let first = all.pop().unwrap();
+            let leaves = tokio::spawn(async move { first.within(std::future::pending()).await });
+            assert!(places.take().await.is_some());
+            leaves.await.unwrap();
+            assert!(tokio::time::timeout(20 * MS, all[0].within(std::future::pending())).await.is_err());
+        });
+    }
+
+    #[test]
+    fn each_turn_has_its_time() {
+        block_on(async {
+            let times = Terms { head: 5 * MS, answer: 30 * MS, between: 60 * MS, ..TERMS };
+            let places = Places::new(times);
+            let held = |place: Place| async move {
+                place.within(std::future::pending()).await;
+                place.0.since.elapsed()
+            };
             let (silent, asked) = (places.sit(places.take().await), places.sit(places.take().await));
-            silent.within(std::future::pending()).await;
-            assert!(silent.0.since.elapsed() >= 5 * MS);
+            assert!(held(silent).await >= 5 * MS);
             asked.has_asked();
-            asked.within(std::future::pending()).await;
-            assert!(asked.0.since.elapsed() >= 30 * MS);
+            assert!(held(asked).await >= 30 * MS);
+            let kept = places.sit(places.take().await);
+            kept.has_asked();
+            kept.has_answer();
+            assert!(held(kept).await >= 60 * MS);
+        });
+    }
+
+    #[test]
+    fn a_connection_ends_however_often_it_asks() {
+        block_on(async {
+            let places = Places::new(Terms { whole: 20 * MS, ..TERMS });
+            let place = places.sit(places.take().await);
+            let asks = async {
+                loop {
+                    place.has_asked();
+                    place.has_answer();
+                    tokio::time::sleep(MS).await;
+                }
+            };
+            place.within(asks).await;
+            assert!(place.0.since.elapsed() >= 20 * MS);
         });
     }
 }

@@ -12,7 +12,8 @@ use wakewatt_core::stats::middle::median;
 use wakewatt_core::stats::paired::hodges_lehmann;
 use wakewatt_core::stats::signed_rank::interval;
 
-const LEVEL: f64 = 0.95;
+/// How often such an interval may be wrong.
+const LEVEL: f64 = 0.05;
 
 /// CPU time that a sleep ended by its own timer takes, by the pause: beyond the floor's, which does more, or less, for itself in that time than this state.
 pub(super) fn sleeps(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter> {

@@ -131,11 +131,12 @@ fn modelled(
 
 /// At low load each request meets a sleep, so three levels hardly tell what a sleep adds from what each CPU does for itself. A sleep is taken to
 /// add some ten microseconds: that much more counts as much as a residual of 5 %. Where the first work after pauses was measured, a request is taken
-/// to be as sensitive as that work and to grow cold as soon, and where a CPU's own doing was measured, it is taken to be that; as much again, more or less, or twice as soon, or
-/// as late, counts as 5 %.
+/// to be as sensitive as that work, and where a CPU's own doing was measured, it is taken to be that; as much again, more or less, counts as 5 %.
 const PER_SLEEP_NS: f64 = 10_000.0;
 const OWN_NS: f64 = 20_000.0;
 const UNLIKELY: f64 = 0.05;
+/// A request is taken to grow cold as soon as the piece of work that was measured; twice as soon, or as late, counts as 2 %: another program is another program.
+const TWICE_AS_SOON: f64 = 0.02;
 
 fn calibrated<'a>(subject: Subject<'a>, on: &Under, n_threads: usize) -> Result<Calibrated<'a>, FitError> {
     let (load, usual_ns, own_ns) = (subject.load, subject.per_sleep_ns(), subject.own_ns());
@@ -152,7 +153,7 @@ fn calibrated<'a>(subject: Subject<'a>, on: &Under, n_threads: usize) -> Result<
         let beyond = |number: f64, usual: f64, least: f64| UNLIKELY * (number - usual) / usual.max(least);
         all.push(beyond(numbers.per_sleep_ns, usual_ns, PER_SLEEP_NS));
         all.extend(own_ns.map(|own_ns| beyond(numbers.own_ns, own_ns, OWN_NS)));
-        all.extend(numbers.sooner.map(|sooner| UNLIKELY * sooner.log2()));
+        all.extend(numbers.sooner.map(|sooner| TWICE_AS_SOON * sooner.log2()));
         Ok(all)
     };
     let numbers = Numbers::of(&least_squares::least(&Numbers::guess(&subject).list(), residuals)?);

@@ -139,8 +139,10 @@ fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
     for (on, other) in [(&found, &poll), (&poll, &found)] {
         let worst = |inputs: &Inputs| fit(inputs, on, other, 1).unwrap().loads[0].worst_ratio.unwrap().abs();
         let load = &fit(&inputs, on, other, 1).unwrap().loads[0];
-        assert!((load.numbers.per_sleep_ns / truth.per_sleep_ns - 1.0).abs() < 0.2, "{load:?}");
-        assert!((0.7..1.4).contains(&load.numbers.sooner.unwrap()), "{load:?}");
+        // These pauses are short beside the time to grow cold: they tell the product of the two, and the expectation which is which.
+        let sooner = load.numbers.sooner.unwrap();
+        assert!((load.numbers.per_sleep_ns * sooner / truth.per_sleep_ns - 1.0).abs() < 0.15, "{load:?}");
+        assert!((0.7..1.4).contains(&sooner), "{load:?}");
         assert!(load.rms_ratio < 0.03 && load.worst_ratio.unwrap().abs() < 0.05, "{load:?}");
         assert!(worst(&without) > worst(&inputs), "{} {}", worst(&without), worst(&inputs));
     }

@@ -199,7 +199,7 @@ fn what_a_model_cannot_tell_of_a_plan_is_said() {
     };
     for (args, why) in [
         (&["--max-latency", "poll", "--cpus", "0"][..], "CPUs 0 only, and in the model all CPUs are alike"),
-        (&["--set", "idle.haltpoll.guest_halt_poll_ns=100000"], "outside what the model knows"),
+        (&["--set", "idle.haltpoll.guest_halt_poll_grow=4"], "outside what the model knows"),
         (&["--set", "freq.governor=performance"], "a part of the plan is not possible here"),
     ] {
         let (code, out) = because(args);
@@ -208,6 +208,8 @@ fn what_a_model_cannot_tell_of_a_plan_is_said() {
     }
     let governor = because(&["--set", "idle.governor=menu"]);
     assert!(governor.0 == Some(0) && governor.1.contains("machine.idle.governor=menu"), "{governor:?}");
+    let spin = because(&["--set", "idle.haltpoll.guest_halt_poll_ns=100000"]);
+    assert!(spin.0 == Some(0) && spin.1.contains("machine.idle.halt_poll=100000ns"), "{spin:?}");
     let sklep = crate::tool::host("sklep0");
     let other = run(&["tune", "plan", "--max-latency", "20us", "--predict", &file, "--host", sklep.to_str().unwrap()]);
     assert!(other.code == Some(7) && other.out.contains("another machine"), "{other:?}");

@@ -58,8 +58,10 @@ pub(crate) fn how_known(exit: &Exit) -> String {
         (true, false) => say!("measured; by length of sleep {after}"),
     };
     let by_length = if ipi.is_empty() { by_length } else { say!("{by_length}; woken by another CPU {ipi}") };
-    let busy = rows(&exit.busy);
+    let (busy, ipi) = (rows(&exit.busy), rows(&exit.busy_ipi));
     let by_length = if busy.is_empty() { by_length } else { say!("{by_length}; CPU time of a sleep {busy}") };
+    let by_length =
+        if ipi.is_empty() { by_length } else { say!("{by_length}; CPU time of a sleep that another CPU ends {ipi}") };
     let (trip, table) = (rows(&exit.cold_trip), rows(&exit.cold_table));
     let by_length = if trip.is_empty() {
         by_length

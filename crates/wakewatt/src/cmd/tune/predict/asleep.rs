@@ -1,4 +1,4 @@
-//! What a plan is in the model: which idle states may be chosen, within which latency, by whom.
+//! What a plan is in the model: which idle states may be chosen, within which latency, by whom, and how long a guest spins before.
 //!
 //! A fitted model knows nothing else of a machine, so a step that turns any other knob, or these on some CPUs only, is a step whose effect it
 //! cannot tell. Steps that find everything as they want it change nothing and are passed over.
@@ -19,7 +19,12 @@ pub(super) struct Asleep {
     for_all: LatencyLimit,
     per_cpu: LatencyLimit,
     governor: Option<String>,
+    /// `guest_halt_poll_ns`, where the host has it.
+    halt_poll_ns: Option<u64>,
 }
+
+/// How long haltpoll spins at most, as a knob.
+const HALT_POLL: &str = "idle.haltpoll.guest_halt_poll_ns";
 
 impl Asleep {
     /// As it was when these were read.
@@ -38,10 +43,11 @@ impl Asleep {
             for_all: facts.qos.global.get().copied().unwrap_or(LatencyLimit::None),
             per_cpu: limits.first().copied().unwrap_or(LatencyLimit::None),
             governor: facts.idle.governor.get().cloned(),
+            halt_poll_ns: facts.idle.guest_halt_poll_ns.get().copied(),
         })
     }
 
-    /// In the model of the runs. A governor that the host does not tell is theirs; another one than theirs has to be modelled.
+    /// In the model of the runs. A governor, or a time to spin, that the host does not tell is theirs; another one than theirs has to be modelled.
     pub(super) fn in_model_of(mut self, runs: &Asleep) -> Result<Asleep, String> {
         if let Some(name) = self.governor.as_ref().filter(|name| Some(*name) != runs.governor.as_ref()) {
             if !MODELLED_GOVERNORS.contains(&name.as_str()) {
@@ -49,6 +55,7 @@ impl Asleep {
             }
         }
         self.governor = self.governor.or_else(|| runs.governor.clone());
+        self.halt_poll_ns = self.halt_poll_ns.or(runs.halt_poll_ns);
         Ok(self)
     }
 
@@ -72,14 +79,16 @@ impl Asleep {
         }
         let changes: Vec<_> = step.changes.iter().filter(|change| !change.is_so()).collect();
         let Some(first) = changes.first() else { return Ok(()) };
-        if !matches!(step.knob.as_str(), "qos.global" | "qos.cpu" | "idle.state" | "idle.governor") {
+        let is_known = matches!(step.knob.as_str(), "qos.global" | "qos.cpu" | "idle.state" | "idle.governor");
+        if !is_known && name != HALT_POLL {
             return Err(format!(
-                "{name} is outside what the model knows; that is idle states, a latency limit and the idle governor"
+                "{name} is outside what the model knows; that is idle states, a latency limit, the idle governor and how long haltpoll spins"
             ));
         }
         // Where some CPUs are as wanted already, all are so after it.
         let reached = step.changes.iter().fold(CpuSet::new(), |all, change| all.union(&change.cpus));
-        let is_everywhere = step.knob == "idle.governor" || online.minus(&reached).is_empty();
+        let is_everywhere =
+            matches!(step.knob.as_str(), "idle.governor" | "idle.haltpoll") || online.minus(&reached).is_empty();
         if !is_everywhere || step.changes.iter().any(|change| change.to != first.to) {
             return Err(format!("{name} would be so on CPUs {reached} only, and in the model all CPUs are alike"));
         }
@@ -93,6 +102,7 @@ impl Asleep {
                 self.for_all = limit()?.min(if is_others { self.for_all } else { LatencyLimit::None });
             }
             "qos.cpu" => self.per_cpu = limit()?,
+            "idle.haltpoll" => self.halt_poll_ns = Some(first.to.parse().map_err(|why| format!("{name}: {why}"))?),
             "idle.governor" if MODELLED_GOVERNORS.contains(&first.to.as_str()) => {
                 self.governor = Some(first.to.clone())
             }
@@ -106,7 +116,7 @@ impl Asleep {
         Ok(())
     }
 
-    /// As fields of a server file; the governor where it is not that of the runs, which the model has already.
+    /// As fields of a server file; the governor, and how long it spins, where that is not so in the runs, which the model has already.
     pub(super) fn fields(&self, runs: &Asleep) -> Vec<String> {
         let limit = match self.for_all.min(self.per_cpu) {
             LatencyLimit::None => None,
@@ -117,7 +127,9 @@ impl Asleep {
         let off = (!names.is_empty()).then(|| format!("machine.idle.disable=[{}]", names.join(", ")));
         let other = self.governor.as_ref().filter(|name| Some(*name) != runs.governor.as_ref());
         let governor = other.map(|name| format!("machine.idle.governor={name}"));
-        limit.into_iter().chain(off).chain(governor).collect()
+        let other = self.halt_poll_ns.filter(|_| self.halt_poll_ns != runs.halt_poll_ns);
+        let halt_poll = other.map(|ns| format!("machine.idle.halt_poll={ns}ns"));
+        limit.into_iter().chain(off).chain(governor).chain(halt_poll).collect()
     }
 }
 
