@@ -6,7 +6,7 @@
 //! sooner (all T are divided by one fitted number). Where the best C is the highest that is tried, the piece was still growing colder after the longest pause that was
 //! measured, by no such law perhaps: then its shape is taken as measured, and only its size is fitted.
 
-use super::inputs::ExitAfter;
+use super::by_length::ExitAfter;
 use serde::{Deserialize, Serialize};
 
 /// From a tenth of a millisecond to a second, in steps of a tenth.

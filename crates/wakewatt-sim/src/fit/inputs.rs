@@ -1,22 +1,18 @@
 //! What of a run a model is made from: idle states, what leaving them costs, and loads by setting (`loads`).
 
+use super::by_length::{BY_ANOTHER_CPU, BY_TIMER, ExitAfter, by_length};
 use super::kernel_time;
 use super::loads::{self, Loads};
 use crate::server::{IdleGovernor, IdleState};
 use crate::span::Span;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::load::Kind;
 use wakewatt_core::samples::state_cost::{Piece, StateCosts};
 use wakewatt_core::samples::wakeup::WakeKind;
-use wakewatt_core::stats::middle::median;
 
 /// Usual exit as a part of what is claimed, where nobody measured it.
 const USUAL_EXIT: u64 = 2;
-/// Whose wake-ups say what a planned one costs, and whose what one from another CPU costs; the first that was measured.
-pub(super) const BY_TIMER: [WakeKind; 4] = [WakeKind::Timer, WakeKind::Ipi, WakeKind::Eventfd, WakeKind::Futex];
-pub(super) const BY_ANOTHER_CPU: [WakeKind; 2] = [WakeKind::Futex, WakeKind::Eventfd];
 /// Idle governors of the kernel that are modelled, as it calls them.
 pub const MODELLED_GOVERNORS: [&str; 4] = ["menu", "teo", "ladder", "haltpoll"];
 
@@ -82,16 +78,6 @@ impl Exit {
     pub fn cold(&self, kind: Kind) -> &[ExitAfter] {
         if kind == Kind::Steps { &self.cold_table } else { &self.cold_trip }
     }
-}
-
-/// What leaving an idle state costs after a sleep of about this length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ExitAfter {
-    /// Mean pause before a wake-up, in nanoseconds.
-    pub asleep_ns: u64,
-    /// What leaving then cost, in nanoseconds.
-    pub ns: u64,
 }
 
 /// Everything that goes into a model.
@@ -216,23 +202,6 @@ impl Inputs {
         }
         Ok(found)
     }
-}
-
-/// Where at least so many lengths of sleep were measured: the middle of what was measured of each. A longer sleep is never easier to leave, so noise
-/// that says so is levelled.
-pub(super) fn by_length(measured: Vec<(u64, u64)>, least: usize) -> Vec<ExitAfter> {
-    let mut rows: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (asleep_ns, ns) in measured {
-        rows.entry(asleep_ns).or_default().push(ns as f64);
-    }
-    let mut most = 0;
-    let mut level = |(asleep_ns, mut all): (u64, Vec<f64>)| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Between whole numbers.
-        let ns = median(&mut all).unwrap_or(0.0) as u64;
-        most = ns.max(most);
-        ExitAfter { asleep_ns, ns: most }
-    };
-    if rows.len() < least { Vec::new() } else { rows.into_iter().map(&mut level).collect() }
 }
 
 /// What the first work after a pause in a state takes longer than at once again, by the pause.

@@ -4,7 +4,7 @@
 //! the longer its pauses, so the rounds of all measurements with one length of pause are put together (Hodges and Lehmann's middle), and are used where the signed rank's
 //! 95 % interval lies above nothing. An interrupt from another CPU takes more of both CPUs than a timer of the CPU's own.
 
-use super::inputs::{BY_ANOTHER_CPU, BY_TIMER, ExitAfter, by_length};
+use super::by_length::{BY_ANOTHER_CPU, BY_TIMER, ExitAfter, by_length};
 use std::collections::BTreeMap;
 use wakewatt_core::samples::state_cost::{StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;

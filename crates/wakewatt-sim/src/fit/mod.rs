@@ -8,6 +8,7 @@
 //! the model. It then predicts the loads under another setting; where that was measured too, the error is shown. It was not used.
 
 mod beside;
+mod by_length;
 mod cold;
 mod inputs;
 mod kernel_time;
@@ -19,8 +20,9 @@ mod tests;
 
 use beside::off;
 pub use beside::{AIM, Beside, Doubt, Hits, Off, Took};
+pub use by_length::ExitAfter;
 pub use cold::Cold;
-pub use inputs::{Exit, ExitAfter, FitError, Inputs, MODELLED_GOVERNORS};
+pub use inputs::{Exit, FitError, Inputs, MODELLED_GOVERNORS};
 pub use loads::{Loaded, Loads};
 pub use model::Numbers;
 use model::Subject;

@@ -4,8 +4,9 @@
 //! part of what they see. Their own work is in the time elsewhere. Every CPU also wakes for itself now and then, which at few requests is much of its time.
 
 use super::Took;
+use super::by_length::ExitAfter;
 use super::cold::Cold;
-use super::inputs::{ExitAfter, FitError, Inputs};
+use super::inputs::{FitError, Inputs};
 use super::loads::{Loaded, Loads};
 use crate::law::{Family, Law, LawBucket};
 use crate::server::{After, Arrivals, Hop, Idle, Machine, Placement, Server, Timers, Workload};
