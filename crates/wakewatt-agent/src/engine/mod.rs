@@ -239,9 +239,12 @@ impl Engine {
     }
 
     /// How long until the interval is over, and there is a reading that was not kept or one may be taken: the same one twice would be an interval in which
-    /// nothing moved.
+    /// nothing moved. Where nothing is kept, any reading was this interval's.
     fn due(&self) -> Duration {
-        let over = self.kept_at + self.plan.interval;
+        if self.plan.is_only_asked() {
+            return self.plan.interval().saturating_sub(self.read_at.elapsed());
+        }
+        let over = self.kept_at + self.plan.interval();
         let at = if self.kept_read_at == Some(self.read_at) { over.max(self.read_at + FRESH) } else { over };
         at.saturating_duration_since(Instant::now())
     }
@@ -439,7 +442,7 @@ impl Engine {
     /// An interval as if it ended at this time, the `nth` of them, for whoever tries a day in a minute: reads at once, settings and findings as often
     /// as in as many intervals, is asked for all that can be asked for, and keeps the page. How many bytes it told.
     pub fn live_through(&mut self, nth: u64, wall_ms: u64) -> usize {
-        let interval_s = self.plan.interval.as_secs().max(1);
+        let interval_s = self.plan.interval().as_secs().max(1);
         let is_due = |every: Duration| nth.is_multiple_of((every.as_secs() / interval_s).max(1));
         let (has_settings, has_findings) = (is_due(SETTINGS_EVERY), is_due(FINDINGS_EVERY));
         self.settings_at = self.settings_at.filter(|_| !has_settings);
@@ -458,7 +461,8 @@ impl Engine {
 
     /// Settings and findings, where they are due; was more read than files that tell of a change?
     fn look(&mut self) -> bool {
-        let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() >= every);
+        // With the reading that comes about then, which may be a moment early.
+        let is_due = |at: Option<Instant>, every: Duration| at.is_none_or(|at| at.elapsed() + FRESH >= every);
         let (are_settings_due, are_findings_due) =
             (is_due(self.settings_at, SETTINGS_EVERY), is_due(self.findings_at, FINDINGS_EVERY));
         let mut has_made_facts = are_findings_due;

@@ -55,8 +55,8 @@ pub struct Plan {
     pub machine: Machine,
     /// What reading may disturb.
     pub sources: Sources,
-    /// From reading to reading while nobody asks.
-    pub interval: Duration,
+    /// From reading to reading while nobody asks; none: as often as is of use.
+    pub interval: Option<Duration>,
     /// Wake-up latency by eBPF?
     pub is_traced: bool,
     /// Who pays for wake-ups, by name?
@@ -79,13 +79,28 @@ pub struct Plan {
     pub tellers: Vec<Teller>,
 }
 
+/// Of moments that are kept, pushed, or have wake-ups in them.
+const USUAL: Duration = Duration::from_secs(10);
+/// Where a reading serves nobody else: settings are looked at so often.
+const ONLY_ASKED: Duration = Duration::from_secs(60);
+
 impl Plan {
+    /// Does a reading serve nobody but who asks for it?
+    pub(super) fn is_only_asked(&self) -> bool {
+        self.history.is_none() && self.outbox.is_none() && !self.is_traced
+    }
+
+    /// From reading to reading while nobody asks.
+    pub(super) fn interval(&self) -> Duration {
+        self.interval.unwrap_or(if self.is_only_asked() { ONLY_ASKED } else { USUAL })
+    }
+
     /// One of a machine, with nothing else asked for.
     pub fn of(machine: Machine, sources: Sources, version: &'static str) -> Plan {
         Plan {
             machine,
             sources,
-            interval: Duration::from_secs(10),
+            interval: None,
             is_traced: false,
             payers: None,
             is_per_cpu: false,

@@ -29,8 +29,9 @@ fn no_reading_is_kept_twice() {
     let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
     let mut engine = engine(dir.path());
-    (engine.plan.interval, engine.history) =
-        (FRESH, Keeping::open(Some(&(history.path(), Limits { most_bytes: 1 << 20, free_share: 0.0 }))));
+    let kept = (history.path().to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 });
+    engine.history = Keeping::open(Some(&kept));
+    (engine.plan.interval, engine.plan.history) = (Some(FRESH), Some(kept));
     assert!(engine.due() <= FRESH);
     // Read by whoever asked, half a second before the interval ends: that one is kept, and the next not before there can be another.
     engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
@@ -43,6 +44,22 @@ fn no_reading_is_kept_twice() {
     let bytes = fs::read(crate::history::segments(history.path()).remove(0)).unwrap();
     let mut reader = crate::history::Reader::new(&bytes).unwrap();
     assert_eq!(reader.next_moment().map(|moment| moment.wall_ms), Some(wall_ms), "when it was read");
+}
+
+#[test]
+fn where_nothing_is_kept_a_minute_goes_by_from_whatever_was_read() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
+    let mut engine = engine(dir.path());
+    let ago = |s: u32| Instant::now().checked_sub(s * FRESH).unwrap();
+    // Somebody asked ten seconds ago; nobody has kept anything for an hour.
+    (engine.read_at, engine.kept_at) = (ago(10), ago(3600));
+    assert!((40 * FRESH..=50 * FRESH).contains(&engine.due()), "{:?}", engine.due());
+    engine.read_at = ago(61);
+    assert!(engine.due().is_zero());
+    engine.plan.is_traced = true;
+    (engine.read_at, engine.kept_at) = (ago(5), ago(5));
+    assert!(engine.due() <= 5 * FRESH, "wake-ups are told by the ten seconds");
 }
 
 #[test]
@@ -279,7 +296,7 @@ fn energy_is_read_before_it_can_turn() {
         put(dir.path(), &format!("{at}/energy_uj"), "1\n");
     }
     let every = |sources| {
-        let plan = Plan { interval: 3600 * FRESH, ..Plan::of(Machine::Tree(dir.path().into()), sources, "1") };
+        let plan = Plan { interval: Some(3600 * FRESH), ..Plan::of(Machine::Tree(dir.path().into()), sources, "1") };
         let engine = Engine::open(plan).unwrap();
         assert!(engine.energy_due() <= energy_every(&engine.sampler.layout).unwrap_or(Duration::MAX));
         energy_every(&engine.sampler.layout).map(|every| every.as_secs())

@@ -2,7 +2,8 @@
 //!
 //! Who opens sixty-four connections and asks nothing would keep Prometheus waiting until they are over. So whoever comes when all are taken gets
 //! the place of the one that has been silent for longest, once that one has been silent for a moment. The moment bounds what a flood costs. Silent is who
-//! has not asked yet, and who has his answer and keeps the connection for the next question.
+//! has not asked yet, and who has his answer and keeps the connection for the next question. And while all places are taken each answer is its connection's last, so
+//! that who asks often keeps nobody out.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -23,7 +24,7 @@ pub(super) struct Terms {
     pub answer: Duration,
     /// From an answer to the next question.
     pub between: Duration,
-    /// For the whole connection: a certificate that was renewed, or taken from somebody, holds for all after that.
+    /// After so long an answer is a connection's last: a certificate that was renewed, or taken from somebody, holds for all then.
     pub whole: Duration,
 }
 
@@ -40,6 +41,7 @@ pub(super) struct Place(Arc<Held>);
 
 struct Held {
     terms: Terms,
+    free: Arc<Semaphore>,
     since: Instant,
     turn: Mutex<(Turn, Instant)>,
     leave: Notify,
@@ -79,14 +81,21 @@ impl Places {
     pub(super) fn sit(&self, permit: Option<OwnedSemaphorePermit>) -> Place {
         let (since, leave) = (Instant::now(), Notify::new());
         let turn = Mutex::new((Turn::First, since));
-        let place = Place(Arc::new(Held { terms: self.terms, since, turn, leave, _permit: permit }));
+        let place = Place(Arc::new(Held {
+            terms: self.terms,
+            free: Arc::clone(&self.free),
+            since,
+            turn,
+            leave,
+            _permit: permit,
+        }));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|held| held.strong_count() > 0);
         taken.push(Arc::downgrade(&place.0));
         place
     }
 
-    /// Tells the one that has been silent for longest to leave, when that is long enough; waits for ever where all have asked.
+    /// Tells the one that has been silent for longest to leave, when that is long enough; waits for ever where all are being answered, which ends with a free place.
     async fn send_away(&self) {
         while let Some((silent, since)) = self.silent() {
             tokio::time::sleep_until(since + self.terms.patience).await;
@@ -124,7 +133,7 @@ impl Held {
             Turn::Ours => self.terms.answer,
             Turn::Next => self.terms.between,
         };
-        (since + for_this).min(self.since + self.terms.whole)
+        since + for_this
     }
 }
 
@@ -134,9 +143,10 @@ impl Place {
         self.turn_to(Turn::Ours);
     }
 
-    /// It has its answer, or what of it the network takes.
-    pub(super) fn has_answer(&self) {
+    /// It has its answer, or what of it the network takes. Is it the last of this connection?
+    pub(super) fn has_answer(&self) -> bool {
         self.turn_to(Turn::Next);
+        self.0.free.available_permits() == 0 || self.0.since.elapsed() >= self.0.terms.whole
     }
 
     fn turn_to(&self, turn: Turn) {
@@ -152,7 +162,7 @@ impl Place {
                 biased;
                 () = &mut served => return,
                 () = self.0.leave.notified() => return,
-                // Not set anew at each question: it is looked when it rings.
+                // Not set anew at each turn, which would cost each question: what holds now is looked at when it rings.
                 () = &mut over => {
                     let end = self.0.end();
                     if Instant::now() >= end {
@@ -229,39 +239,66 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_has_its_time() {
+    fn while_all_places_are_taken_an_answer_is_the_last_and_frees_one() {
         block_on(async {
-            let times = Terms { head: 5 * MS, answer: 30 * MS, between: 60 * MS, ..TERMS };
-            let places = Places::new(times);
-            let held = |place: Place| async move {
-                place.within(std::future::pending()).await;
-                place.0.since.elapsed()
+            let places = Places::new(TERMS);
+            let mut all = full(&places).await;
+            all.iter().for_each(Place::has_asked);
+            // All are being answered when somebody comes.
+            let comes = tokio::time::timeout(LONG, places.take());
+            let ends = async {
+                tokio::time::sleep(5 * MS).await;
+                let last = all.pop().unwrap();
+                assert!(last.has_answer());
             };
-            let (silent, asked) = (places.sit(places.take().await), places.sit(places.take().await));
-            assert!(held(silent).await >= 5 * MS);
-            asked.has_asked();
-            assert!(held(asked).await >= 30 * MS);
-            let kept = places.sit(places.take().await);
-            kept.has_asked();
-            kept.has_answer();
-            assert!(held(kept).await >= 60 * MS);
+            assert!(tokio::join!(comes, ends).0.is_ok_and(|permit| permit.is_some()));
+            all.pop();
+            assert!(!all[0].has_answer(), "a place is free");
         });
     }
 
     #[test]
-    fn a_connection_ends_however_often_it_asks() {
+    fn an_answer_after_the_whole_time_is_the_last() {
         block_on(async {
-            let places = Places::new(Terms { whole: 20 * MS, ..TERMS });
+            let places = Places::new(Terms { whole: 5 * MS, ..TERMS });
             let place = places.sit(places.take().await);
-            let asks = async {
-                loop {
-                    place.has_asked();
-                    place.has_answer();
-                    tokio::time::sleep(MS).await;
-                }
-            };
-            place.within(asks).await;
-            assert!(place.0.since.elapsed() >= 20 * MS);
+            place.has_asked();
+            tokio::time::sleep(6 * MS).await;
+            assert!(place.has_answer());
         });
+    }
+
+    #[test]
+    fn each_turn_has_its_time() {
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(
+            async {
+                let s = Duration::from_secs(1);
+                let places = Places::new(Terms { head: 5 * s, answer: 30 * s, between: 180 * s, ..TERMS });
+                let held = |turns: &'static [(u32, bool)]| {
+                    let places = &places;
+                    async move {
+                        let place = places.sit(places.take().await);
+                        let served = async {
+                            for (at_s, is_question) in turns {
+                                tokio::time::sleep_until(place.0.since + *at_s * s).await;
+                                match is_question {
+                                    true => place.has_asked(),
+                                    false => assert!(!place.has_answer()),
+                                }
+                            }
+                            std::future::pending().await
+                        };
+                        place.within(served).await;
+                        place.0.since.elapsed().as_secs()
+                    }
+                };
+                assert_eq!(held(&[]).await, 5);
+                assert_eq!(held(&[(2, true)]).await, 32);
+                // Answered at 3: until 183.
+                assert_eq!(held(&[(2, true), (3, false)]).await, 183);
+                assert_eq!(held(&[(2, true), (3, false), (170, true)]).await, 200);
+                assert_eq!(held(&[(2, true), (3, false), (100, true), (101, false)]).await, 281);
+            },
+        );
     }
 }

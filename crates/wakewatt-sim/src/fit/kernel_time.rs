@@ -2,7 +2,7 @@
 //!
 //! A probe measures the woken CPU and its waker round by round, in a state and in the floor (`measure idle`). One round is off by whatever else ran in it, more so
 //! the longer its pauses, so the rounds of all measurements with one length of pause are put together (Hodges and Lehmann's middle), and are used where the signed rank's
-//! 95 % interval lies above nothing. An interrupt from another CPU takes more of both CPUs than a timer of the CPU's own.
+//! 95 % interval lies above nothing, from the shortest pause up to the first that does not show any. An interrupt from another CPU takes more of both CPUs than a timer of the CPU's own.
 
 use super::by_length::{BY_ANOTHER_CPU, BY_TIMER, ExitAfter, by_length};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) fn sleeps_by_ipi(costs: &[&StateCosts], state: &str) -> Vec<ExitAfter
     of_woken(costs, state, &BY_ANOTHER_CPU)
 }
 
-/// CPU time that waking a CPU out of a state costs another one, after the shortest pause that shows any.
+/// CPU time that waking a CPU out of a state costs another one, after the shortest pause.
 pub(super) fn sending_ns(costs: &[&StateCosts], state: &str) -> Option<u64> {
     shown(costs, state, &BY_ANOTHER_CPU, |wake| &wake.round_waker_busy_ns, 0.0).first().map(|(_, ns)| *ns)
 }
@@ -40,7 +40,7 @@ fn of_woken(costs: &[&StateCosts], state: &str, kinds: &[WakeKind]) -> Vec<ExitA
     by_length(shown(costs, state, kinds, |wake| &wake.round_busy_ns, more_own), 1)
 }
 
-/// By the pause, where it is above nothing; `back` of a pause is given back to each round.
+/// By the pause, as long as it is above nothing; `back` of a pause is given back to each round.
 fn shown(
     costs: &[&StateCosts],
     state: &str,
@@ -60,7 +60,7 @@ fn shown(
     };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Within a second.
     let ns = |rounds: &[f64]| hodges_lehmann(rounds).clamp(0.0, 1e9) as u64;
-    rounds.into_iter().filter(|(_, all)| is_shown(all)).map(|(gap_ns, all)| (gap_ns, ns(&all))).collect()
+    rounds.into_iter().take_while(|(_, all)| is_shown(all)).map(|(gap_ns, all)| (gap_ns, ns(&all))).collect()
 }
 
 /// What a CPU does for itself in a state, as a part of the time: the median over all rounds.
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!((sleeps(&[&first], "C6").len(), sleeps_by_ipi(&[&first], "C6").len()), (1, 1));
         let sent = sending_ns(&[&first, &again], "C6").unwrap();
         assert!((6_500..8_000).contains(&sent), "{sent}");
-        // A second length of pause is not put together with the first.
-        let longer = costs(1_000_000, off_ns);
-        assert_eq!(sending_ns(&[&first, &longer], "C6"), None);
+        // A second length of pause is not put together with the first, and what only the longer shows is not of the shorter.
+        let (longer, sure) = (costs(1_000_000, off_ns), costs(4_000_000, [0; 6]));
+        assert_eq!(sending_ns(&[&first, &longer, &sure], "C6"), None);
     }
 }

@@ -102,6 +102,33 @@ fn what_was_not_measured_is_said() {
 }
 
 #[test]
+fn haltpoll_in_the_model_spins_as_long_as_the_facts_say() {
+    use wakewatt_core::evidence::Evidence;
+    use wakewatt_core::facts::Snapshot;
+    use wakewatt_core::source::Tree;
+    let inputs = |most: &str| {
+        let idle = "/sys/devices/system/cpu/cpu0/cpuidle";
+        let tree = format!(
+            "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/cpuidle/current_governor\nhaltpoll\n\
+             //- {idle}/state0/name\nPOLL\n//- {idle}/state1/name\nhaltpoll idle\n{most}"
+        );
+        let facts = Snapshot::read(&Tree::from_text(&tree), |_| true);
+        Inputs::of(&[Evidence { facts, ..Evidence::default() }]).unwrap()
+    };
+    let truth = Numbers { work_ns: 200_000.0, per_sleep_ns: 0.0, elsewhere_ns: 0.0, own_ns: 0.0, sooner: None };
+    let halt_poll = |inputs: &Inputs| {
+        let loads = measured_at(&[0.5], inputs, Kind::Steps, "found", truth, &[]);
+        model::server(&Subject::of(inputs, &loads), &loads.levels[0], &truth).machine[0].idle.halt_poll
+    };
+    let never = inputs("//- /sys/module/haltpoll/parameters/guest_halt_poll_ns\n0\n");
+    assert_eq!(halt_poll(&never), Some(Span(0)));
+    let unsaid = inputs("");
+    assert_eq!(halt_poll(&unsaid), None);
+    let is_said = |inputs: &Inputs| inputs.remarks.iter().any(|remark| remark.contains("how long haltpoll spins"));
+    assert!(is_said(&unsaid) && !is_said(&never));
+}
+
+#[test]
 fn what_cold_work_adds_is_found_in_loads_that_never_sleep_and_is_foretold() {
     let truth = Numbers {
         work_ns: 200_000.0,

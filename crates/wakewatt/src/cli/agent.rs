@@ -33,9 +33,9 @@ pub struct AgentArgs {
     /// A file that only its owner may read; its first line is the token that who asks must show
     #[arg(long, value_name = "FILE", conflicts_with = "once")]
     pub token_file: Option<PathBuf>,
-    /// From reading to reading while nobody asks, 1s to 60min; with --history at most 60s
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
-    pub interval: u64,
+    /// From reading to reading while nobody asks, 1s to 60min; with --history at most 60s. Unless given: 10s, or 60s where nothing is kept, pushed or traced
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub interval: Option<u64>,
     /// What may be read: quiet wakes no other CPU; package adds watts and package temperatures (one interrupt per package); all adds every core's temperature (one per core)
     #[arg(long, value_name = "MODE", default_value = "quiet", value_parser = ["quiet", "package", "all"])]
     pub sources: String,

@@ -42,7 +42,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Code> {
     let say: Say = Arc::new(output::remark);
     let certificate = Teller::new("certificate", Arc::clone(&say));
     let admission = admit::admission(args, &certificate)?;
-    if args.history.is_some() && args.interval > MOST_KEPT_INTERVAL_NS {
+    if args.history.is_some() && args.interval.is_some_and(|ns| ns > MOST_KEPT_INTERVAL_NS) {
         let why =
             "--interval: with --history at most 60s; a longer pause could not be told from a time without an agent";
         return Err(Failure::error(Code::Usage, why));
@@ -96,7 +96,7 @@ fn plan(args: &AgentArgs) -> wakewatt_agent::Plan {
         (folder, Limits { most_bytes: args.history_limit, free_share })
     });
     Plan {
-        interval: std::time::Duration::from_nanos(args.interval),
+        interval: args.interval.map(std::time::Duration::from_nanos),
         is_traced: args.trace,
         payers: args.by.map(|by| wakewatt_agent::NamedPayers { by: by.into(), n_places: args.top }),
         is_per_cpu: args.per_cpu,

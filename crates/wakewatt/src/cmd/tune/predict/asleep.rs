@@ -42,9 +42,23 @@ impl Asleep {
             off,
             for_all: facts.qos.global.get().copied().unwrap_or(LatencyLimit::None),
             per_cpu: limits.first().copied().unwrap_or(LatencyLimit::None),
-            governor: facts.idle.governor.get().cloned(),
             halt_poll_ns: facts.idle.guest_halt_poll_ns.get().copied(),
+            governor: facts.idle.governor.get().cloned(),
         })
+    }
+
+    /// What of it does something: only haltpoll spins by that number.
+    pub(super) fn in_force(&self) -> Asleep {
+        Asleep { halt_poll_ns: self.halt_poll_ns.filter(|_| self.is_haltpoll()), ..self.clone() }
+    }
+
+    fn is_haltpoll(&self) -> bool {
+        self.governor.as_deref() == Some("haltpoll")
+    }
+
+    /// May a CPU spin before it halts, as far as is known?
+    pub(super) fn spins(&self) -> bool {
+        self.is_haltpoll() && self.halt_poll_ns != Some(0)
     }
 
     /// In the model of the runs. A governor, or a time to spin, that the host does not tell is theirs; another one than theirs has to be modelled.
@@ -127,7 +141,7 @@ impl Asleep {
         let off = (!names.is_empty()).then(|| format!("machine.idle.disable=[{}]", names.join(", ")));
         let other = self.governor.as_ref().filter(|name| Some(*name) != runs.governor.as_ref());
         let governor = other.map(|name| format!("machine.idle.governor={name}"));
-        let other = self.halt_poll_ns.filter(|_| self.halt_poll_ns != runs.halt_poll_ns);
+        let other = self.in_force().halt_poll_ns.filter(|ns| Some(*ns) != runs.halt_poll_ns);
         let halt_poll = other.map(|ns| format!("machine.idle.halt_poll={ns}ns"));
         limit.into_iter().chain(off).chain(governor).chain(halt_poll).collect()
     }
@@ -146,8 +160,8 @@ pub(super) fn of_runs(files: &[PathBuf], runs: &[Evidence], here: &Snapshot) -> 
             return Err(named(why));
         }
         let found = Asleep::found(&run.facts).map_err(named)?;
-        if first.as_ref().is_some_and(|first| *first != found) {
-            let why = "idle states, latency limits or the idle governor were not as in the first run, and a model has one of each";
+        if first.as_ref().is_some_and(|first| first.in_force() != found.in_force()) {
+            let why = "idle states, latency limits, the idle governor or how long it spins were not as in the first run, and a model has one of each";
             return Err(named(why.into()));
         }
         first = Some(found);

@@ -118,7 +118,7 @@ pub(super) fn predict(files: &[PathBuf], plan: &TunePlan, host: &Host<'_>) -> Re
         Ok(both) => both,
         Err(why) => return Ok(Some(cannot(why))),
     };
-    if then == now {
+    if then.in_force() == now.in_force() {
         let nothing = "The plan changes nothing in the model: the runs were measured with it.".to_string();
         return Ok(Some(Predicted { fields: then.fields(&now), remarks: vec![nothing], ..Predicted::of(&on) }));
     }
@@ -127,7 +127,13 @@ pub(super) fn predict(files: &[PathBuf], plan: &TunePlan, host: &Host<'_>) -> Re
     let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut fits = fit_each(&inputs, &under(&on, now.fields(&now)), &others, n_threads).map_err(failed)?;
     let (Some(checked), Some(planned)) = (fits.pop(), fits.pop()) else { return Ok(None) };
-    Ok(Some(of(planned, &checked, then.fields(&now))))
+    let mut predicted = of(planned, &checked, then.fields(&now));
+    if then.spins() && then != now {
+        let assumed =
+            "How haltpoll's window grows and shrinks is taken as kernels are shipped; the facts do not tell it.";
+        predicted.remarks.push(assumed.into());
+    }
+    Ok(Some(predicted))
 }
 
 /// The loads as found; of runs that know no such arm, all that there is under one title.
