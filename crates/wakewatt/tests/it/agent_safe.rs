@@ -253,7 +253,7 @@ fn who_never_comes_to_the_end_is_cut_off() {
     assert_eq!(agent.end(), Some(130));
 }
 
-/// A thousand at once: no more are let in than there is room for, and who waits is answered in the end.
+/// A thousand at once: no more are let in than there is room for and one at the door, and who waits is answered in the end.
 #[test]
 fn a_thousand_connections_take_no_more_than_their_room() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -279,7 +279,8 @@ fn a_thousand_connections_take_no_more_than_their_room() {
     let held: Vec<TcpStream> = tried.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     assert!(held.len() >= 64, "{} connections: too few to fill it", held.len());
     let n_sockets = agent.n_sockets().saturating_sub(before);
-    assert!(n_sockets <= 64, "{n_sockets} of {} are let in", held.len());
+    // Their room, and one at the door for whom a place is made.
+    assert!(n_sockets <= 64 + 1, "{n_sockets} of {} are let in", held.len());
     soon("somebody who asks is answered", || {
         let (head, _) = agent.get("/healthz", "");
         head.starts_with("HTTP/1.1 200")
