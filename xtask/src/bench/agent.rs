@@ -102,6 +102,21 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
         let (cpu_us, bytes) = in_turn(USUAL, (&ours, &mut || us.scrape()), (&peer, &mut || theirs.scrape()))?;
         all.rows.push(row("agent: CPU time per scrape every 15 s, here", cpu_us, bytes));
         told(all, place, "scrape every 15 s", cpu_us, bytes);
+        let other = agent(binary, std::iter::empty())?;
+        let mut anew = Scraper::of(other.address);
+        let of_new = &mut || {
+            anew.let_go();
+            anew.scrape()
+        };
+        let (cpu_us, _) = in_turn(FAST, (&ours, &mut || us.scrape()), (&other, of_new))?;
+        all.rows.push(Row {
+            what: "agent: a connection that is kept",
+            ours: format!("{:.0} us a scrape", cpu_us.0),
+            peer: format!("itself, a connection each: {:.0} us; ratio {:.2}", cpu_us.1, cpu_us.0 / cpu_us.1),
+            goal: "-",
+            is_met: None,
+        });
+        let _ = writeln!(all.csv, "{place},wakewatt,{:.1},us per scrape with a connection of its own", cpu_us.1);
     }
     let (cpu_us, bytes) = in_turn(FAST, (&ours, &mut || ask(&ours)), (&peer, &mut || ask(&peer)))?;
     let what =

@@ -23,6 +23,11 @@ impl Scraper {
         Scraper { address, kept: None }
     }
 
+    /// Lets the connection go: the next question makes one.
+    pub(super) fn let_go(&mut self) {
+        self.kept = None;
+    }
+
     /// Bytes of the page as they came, packed or not.
     pub(super) fn scrape(&mut self) -> Result<usize> {
         if let Some(mut kept) = self.kept.take()

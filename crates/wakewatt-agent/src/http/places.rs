@@ -187,22 +187,27 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
     }
 
-    async fn full(places: &Places) -> Vec<Place> {
-        let mut all = Vec::new();
+    /// All places, and who holds them.
+    async fn full() -> (Places, Vec<Place>) {
+        let (places, mut all) = (Places::new(TERMS), Vec::new());
         for _ in 0..TERMS.most {
             all.push(places.sit(places.take().await));
         }
-        all
+        (places, all)
+    }
+
+    /// Holds its place until it is told to leave.
+    fn held(place: Place) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(async move { place.within(std::future::pending()).await })
     }
 
     #[test]
     fn a_place_goes_from_the_longest_silent_to_whoever_comes() {
         block_on(async {
-            let places = Places::new(TERMS);
-            let mut all = full(&places).await;
+            let (places, mut all) = full().await;
             let (talks, silent) = (all.remove(0), all.remove(0));
             talks.has_asked();
-            let leaves = tokio::spawn(async move { silent.within(std::future::pending()).await });
+            let leaves = held(silent);
             assert!(places.take().await.is_some());
             leaves.await.unwrap();
         });
@@ -211,8 +216,7 @@ mod tests {
     #[test]
     fn who_is_being_answered_is_not_sent_away() {
         block_on(async {
-            let places = Places::new(TERMS);
-            let mut all = full(&places).await;
+            let (places, mut all) = full().await;
             all.iter().for_each(Place::has_asked);
             assert!(tokio::time::timeout(20 * MS, places.take()).await.is_err());
             all.pop();
@@ -223,15 +227,14 @@ mod tests {
     #[test]
     fn who_keeps_a_connection_leaves_for_whoever_comes_and_the_one_that_asked_last_stays_longest() {
         block_on(async {
-            let places = Places::new(TERMS);
-            let mut all = full(&places).await;
+            let (places, mut all) = full().await;
             for place in all.iter().rev() {
                 place.has_asked();
                 place.has_answer();
             }
             // The last to come asked first.
             let first = all.pop().unwrap();
-            let leaves = tokio::spawn(async move { first.within(std::future::pending()).await });
+            let leaves = held(first);
             assert!(places.take().await.is_some());
             leaves.await.unwrap();
             assert!(tokio::time::timeout(20 * MS, all[0].within(std::future::pending())).await.is_err());
@@ -241,8 +244,7 @@ mod tests {
     #[test]
     fn while_all_places_are_taken_an_answer_is_the_last_and_frees_one() {
         block_on(async {
-            let places = Places::new(TERMS);
-            let mut all = full(&places).await;
+            let (places, mut all) = full().await;
             all.iter().for_each(Place::has_asked);
             // All are being answered when somebody comes.
             let comes = tokio::time::timeout(LONG, places.take());

@@ -76,8 +76,8 @@ mod tests {
     use wakewatt_core::distribution::Distribution;
     use wakewatt_core::samples::state_cost::StateCost;
 
-    /// A sleep that a timer ends takes 12 us, one that another CPU ends 18, of which cost that CPU 7; polling takes 30 of whatever it is; polling is busy for itself 0.6 % of the time, sleep 0.2 %: 4 us in a
-    /// millisecond.
+    /// Beyond the 30 us of a wake-up out of polling, a sleep that a timer ends takes 12 us and one that another CPU ends 18, and costs that CPU 7. Polling is
+    /// busy for itself 0.6 % of the time, sleep 0.2 %: 4 us in a millisecond. Each round of sleep is off by so much.
     fn costs(gap_ns: u64, off_ns: [i64; 6]) -> StateCosts {
         let more_own_ns = i64::try_from(gap_ns).unwrap() * 4 / 1_000;
         let wake = |kind: WakeKind, busy_ns: i64, waker_ns: i64| {
