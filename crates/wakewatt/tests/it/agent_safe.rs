@@ -253,6 +253,43 @@ fn who_never_comes_to_the_end_is_cut_off() {
     assert_eq!(agent.end(), Some(130));
 }
 
+/// As Prometheus asks: one connection for many scrapes. The token is looked at each time, and who shows none is not waited for.
+#[test]
+fn a_kept_connection_is_asked_for_the_token_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let token = dir.path().join("token");
+    fs::write(&token, "0123456789abcdef\n").unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let agent = Agent::start(&["--token-file", token.to_str().unwrap()]);
+    let mut stream = BufReader::new(TcpStream::connect(agent.address).unwrap());
+    stream.get_ref().set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut ask = |shown: &str| {
+        write!(stream.get_mut(), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {shown}\r\n\r\n")
+            .unwrap();
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            if line.trim().is_empty() {
+                break;
+            }
+            let lower = line.to_ascii_lowercase();
+            length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap());
+            head.push_str(&lower);
+        }
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        head
+    };
+    for _ in 0..2 {
+        let head = ask("0123456789abcdef");
+        assert!(head.starts_with("http/1.1 200") && !head.contains("connection: close"), "{head}");
+    }
+    let head = ask("0123456789abcdeg");
+    assert!(head.starts_with("http/1.1 401") && head.contains("connection: close"), "{head}");
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "it is closed");
+    assert_eq!(agent.end(), Some(130));
+}
+
 /// A thousand at once: no more are let in than there is room for and one at the door, and who waits is answered in the end.
 #[test]
 fn a_thousand_connections_take_no_more_than_their_room() {
