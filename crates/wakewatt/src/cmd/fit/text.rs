@@ -1,7 +1,7 @@
 //! A fit as text: the numbers, what is left of the levels it was fitted to, and the prediction beside what was measured.
 
 use super::Fits;
-use crate::report::fitted::{LEVEL_HEADS, hits, how_known, level_cells};
+use crate::report::fitted::{LEVEL_HEADS, hits, how_known, level_cells, whole_percent};
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
@@ -14,15 +14,13 @@ fn time(ns: Option<f64>) -> String {
 
 /// With the range that the doubt of what was measured leaves, where a tenth says nothing but beside the aim; a table of both fits into 80 columns.
 fn signed(off: Off) -> String {
-    // Without a sign before nothing that is less than nothing.
-    let whole = |r: f64| format!("{:+.0}", (r * 100.0).round() + 0.0);
     match (off.ratio, off.range) {
         (None, _) => "-".into(),
         (Some(r), Some([low, high])) if (r.abs() - AIM).abs() > 0.005 => {
-            format!("{} % [{},{}]", whole(r), whole(low), whole(high))
+            format!("{} % [{},{}]", whole_percent(r), whole_percent(low), whole_percent(high))
         }
         (Some(r), range) => {
-            let range = range.map(|[low, high]| format!(" [{},{}]", whole(low), whole(high)));
+            let range = range.map(|[low, high]| format!(" [{},{}]", whole_percent(low), whole_percent(high)));
             format!("{:+.1} %{}", r * 100.0, range.unwrap_or_default())
         }
     }

@@ -173,6 +173,11 @@ fn signed(ratio: f64) -> String {
     format!("{}{}", if ratio > 0.0 { "+" } else { "" }, words::percent(ratio).replace('-', "−"))
 }
 
+/// Whole percent with a sign, and no minus before nothing.
+pub(crate) fn whole_percent(ratio: f64) -> String {
+    format!("{:+.0}", (ratio * 100.0).round() + 0.0)
+}
+
 /// What is said of a level, on the page and in the terminal.
 pub(crate) const LEVEL_HEADS: [&str; 7] =
     ["level", "median measured", "model", "deviation", "CPU per request measured", "model", "deviation"];

@@ -1,6 +1,7 @@
 //! A prediction as text, behind the plan.
 
 use super::Predicted;
+use crate::report::fitted::whole_percent;
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use crate::view::wrap::wrap;
@@ -23,8 +24,8 @@ pub(in super::super) fn text(p: &Predicted, width: usize) -> String {
     for load in &p.loads {
         let checked = match load.last_error_ratio {
             Some(ratio) => {
-                let range = load.last_error_range.map(|ends| ends.map(|end| end * 100.0));
-                let range = range.map_or(String::new(), |[low, high]| format!(" [{low:+.0}, {high:+.0}]"));
+                let range = load.last_error_range.map(|ends| ends.map(whole_percent));
+                let range = range.map_or(String::new(), |[low, high]| format!(" [{low},{high}]"));
                 format!("the last time that it could be checked it was {:+.1} %{range} off at most", ratio * 100.0)
             }
             None => "no prediction of it could be checked".into(),
