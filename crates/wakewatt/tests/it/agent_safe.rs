@@ -261,7 +261,7 @@ fn a_kept_connection_is_asked_for_the_token_each_time() {
     fs::write(&token, "0123456789abcdef\n").unwrap();
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let agent = Agent::start(&["--token-file", token.to_str().unwrap()]);
-    let mut stream = BufReader::new(TcpStream::connect(agent.address).unwrap());
+    let mut stream = BufReader::new(TcpStream::connect_timeout(&agent.address, Duration::from_secs(10)).unwrap());
     stream.get_ref().set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut ask = |shown: &str| {
         write!(stream.get_mut(), "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {shown}\r\n\r\n")
