@@ -1,10 +1,11 @@
 //! What the agent gives up between its start and its first answer: it has attached its probe and opened what it keeps open, and it answers strangers for months.
 //!
-//! Both threads do it (`wakewatt_host::confine` says what there is): the one that reads when everything is attached and before anything else is read, so that the
-//! first page says what the later ones can; the other before it makes those that answer and push.
+//! Each thread does it (`wakewatt_host::confine` says what there is): the one that reads and answers when everything is attached and before anything else is read, so that the
+//! first page says what the later ones can; the one that waits before it makes the one that pushes.
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use wakewatt_core::source::Source;
 use wakewatt_core::watch::Layout;
 use wakewatt_host::confine::{self, Capability, Guard, Held, Needs};
@@ -59,7 +60,7 @@ pub struct Guarded {
 pub(crate) struct Confined {
     needs: Option<Needs>,
     /// Each way.
-    pub guards: Vec<Guarded>,
+    pub guards: Arc<[Guarded]>,
 }
 
 /// What is needed beside the machine.
@@ -169,7 +170,8 @@ impl Confined {
     pub(crate) fn here_too(&self) -> Result<(), String> {
         let Some(needs) = &self.needs else { return Ok(()) };
         let guards: Vec<Guarded> = confine::this_thread(needs).into_iter().map(told).collect();
-        let worse = guards.iter().zip(&self.guards).find(|(here, there)| here.kept.is_none() && there.kept.is_some());
+        let worse =
+            guards.iter().zip(self.guards.iter()).find(|(here, there)| here.kept.is_none() && there.kept.is_some());
         match (worse, confine::n_unconfined()) {
             (Some((here, _)), _) => Err(format!("{}: {}", here.guard, here.not_because.clone().unwrap_or_default())),
             (None, Some(n)) if n > 0 => Err(format!("{n} threads hold more than the others")),

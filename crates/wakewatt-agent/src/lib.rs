@@ -1,10 +1,11 @@
 //! The agent: one process that runs for months, reads what costs nothing, and tells it over HTTP.
 //!
-//! Data flows one way: `engine` (the thread that reads) keeps `totals` (counters that never step back) and what `families` makes of everything, a `metric` page; `http` asks for it
+//! Data flows one way: `engine` (what reads) keeps `totals` (counters that never step back) and what `families` makes of everything, a `metric` page; `http` asks for it
 //! and `format` writes it, `otlp` pushes it where that is asked for. `node` is the same for people, with what `history` kept. It changes no setting and, unless told to, listens where only this machine can reach it.
 
 #![warn(missing_docs)]
 
+mod alarm;
 mod confined;
 mod engine;
 mod families;

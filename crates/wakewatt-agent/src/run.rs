@@ -1,6 +1,6 @@
-//! The agent's life: a thread that reads, a thread that answers, and whoever started it waiting for the end.
+//! The agent's life: a thread that reads and answers, and whoever started it waiting for the end.
 //!
-//! Neither thread is of use without the other: whichever ends by itself wakes who waits, and the process ends with an error, so that whoever keeps it running
+//! A thread that ends by itself wakes who waits, and the process ends with an error, so that whoever keeps it running
 //! starts a new one. An agent that goes on and answers "not now" for ever would look alive.
 
 use crate::confined::{Confined, Guarded};
@@ -9,12 +9,15 @@ use crate::http::{self, Admission, Door, PageMaker, Shared};
 use crate::otlp::{self, Outbox};
 use crate::pulse::Pulse;
 use crate::trouble::Teller;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 use std::thread;
 use thiserror::Error;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::oneshot;
 use wakewatt_host::push::Push;
 use wakewatt_host::service_manager::ServiceManager;
 use wakewatt_lab::refusal::Refusal;
@@ -41,7 +44,7 @@ pub enum Trouble {
     Read(Refusal),
     /// Nothing that strangers talk to runs with more than it was to keep.
     #[error(
-        "the thread that answers could not give up what the one that reads gave up: {0}; --confine none runs without"
+        "the thread that waits could not give up what the one that reads gave up: {0}; --confine none runs without"
     )]
     Unconfined(String),
     /// A thread ended by itself.
@@ -66,7 +69,7 @@ pub struct Started {
     /// Why the past is not kept.
     pub no_history_because: Option<String>,
     /// What was given up.
-    pub guards: Vec<Guarded>,
+    pub guards: Arc<[Guarded]>,
 }
 
 /// What the caller lends to a running agent.
@@ -98,13 +101,13 @@ pub fn run(plan: Plan, door: Door, told: impl FnOnce(&Started), lent: Lent<impl 
             guards: engine.confined().map(|confined| confined.guards.clone()).unwrap_or_default(),
         };
         let confined = engine.confined().cloned();
-        let mut pulse = Pulse::of(ServiceManager::find());
-        Ok((started, confined, move |asked: &Receiver<Ask>| engine.serve(asked, &mut pulse)))
+        let pulse = Pulse::of(ServiceManager::find());
+        Ok((started, confined, async move |asked: Receiver<Ask>| engine.serve(asked, pulse).await))
     };
     let manager = ServiceManager::find();
     let Lent { page, admission, push, wait, wake } = lent;
     let wait = || {
-        // Both threads run by now. A manager that does not hear it kills us, and says so.
+        // All threads run by now. A manager that does not hear it kills us, and says so.
         let _ = manager.as_ref().map(ServiceManager::ready);
         wait();
         let _ = manager.as_ref().map(ServiceManager::stopping);
@@ -129,67 +132,77 @@ impl Drop for AtEnd {
     }
 }
 
-/// The same with anything that answers.
-fn live<R: FnOnce(&Receiver<Ask>)>(
+/// The same with anything that reads.
+fn live<R: AsyncFnOnce(Receiver<Ask>) -> io::Result<()>>(
     open: impl FnOnce() -> Result<(Started, Option<Confined>, R), Refusal> + Send + 'static,
     answering: Answering,
     told: impl FnOnce(&Started),
     lent: Lent<impl FnOnce()>,
 ) -> Result<(), Trouble> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Trouble::Start)?;
-    let (asks, asked) = sync_channel(MOST_ASKS);
     let (ready, started) = channel();
+    let (open_door, may_open) = channel();
     let at_end = AtEnd(Arc::clone(&lent.wake));
-    let reading = thread::Builder::new().name("read".into()).spawn(move || {
-        // Dropped in reverse: who is woken finds that nobody takes questions.
+    let serving = thread::Builder::new().name("serve".into()).spawn(move || {
         let _at_end = at_end;
-        let asked = asked;
-        let (said, serve) = match open() {
-            Ok((started, confined, serve)) => (Ok((started, confined)), Some(serve)),
+        let (said, read) = match open() {
+            Ok((started, confined, read)) => (Ok((started, confined)), Some(read)),
             Err(refusal) => (Err(refusal), None),
         };
-        if ready.send(said).is_ok()
-            && let Some(serve) = serve
-        {
-            serve(&asked);
+        let is_heard = ready.send(said).is_ok();
+        match (read, may_open.recv()) {
+            (Some(read), Ok(open)) if is_heard => runtime.block_on(serve(read, open)),
+            _ => Ok(()),
         }
     });
-    let reading = reading.map_err(Trouble::Start)?;
-    let (started, confined) = started.recv().map_err(|_| Trouble::Ended("reads"))?.map_err(Trouble::Read)?;
-    // Threads are made with what their maker holds: the ones that answer and push come after this.
+    let serving = serving.map_err(Trouble::Start)?;
+    let (started, confined) = started.recv().map_err(|_| Trouble::Ended(SERVES))?.map_err(Trouble::Read)?;
+    // Threads are made with what their maker holds: the one that pushes comes after this.
     confined.as_ref().map_or(Ok(()), Confined::here_too).map_err(Trouble::Unconfined)?;
     told(&started);
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let at_end = AtEnd(Arc::clone(&lent.wake));
-    let shared = Shared::new(asks.clone(), lent.page, lent.admission, answering.version, answering.history);
     let outbox = answering.outbox.unwrap_or_default();
     let pushing = lent.push.map(|push| pushed(push, outbox.clone(), Arc::clone(&lent.wake))).transpose()?;
-    let door = answering.door;
-    let answering = thread::Builder::new().name("http".into()).spawn(move || {
-        let _at_end = at_end;
-        runtime.block_on(async move {
-            let ended = async {
-                let _ = stopped.await;
-            };
-            http::serve(door, shared, ended).await
-        })
-    });
-    let answering = answering.map_err(Trouble::Start)?;
+    let (stop, stopped) = oneshot::channel();
+    let (asks, asked) = mpsc::channel(MOST_ASKS);
+    let shared = Shared::new(asks.clone(), lent.page, lent.admission, answering.version, answering.history);
+    // Had it ended, who waits is woken and finds that out.
+    let _ = open_door.send(Open { door: answering.door, shared, asks, asked, stopped });
     (lent.wait)();
     // One that still waits for a server is not waited for: the process ends.
     let is_pushing = pushing.is_none_or(|living| living.strong_count() > 0);
     outbox.close();
-    // Nobody may ask any more before the end is asked for, so that there is room for that.
     let _ = stop.send(());
-    let answered: std::thread::Result<std::io::Result<()>> = answering.join();
-    let is_reading = asks.send(Ask::Stop).is_ok();
-    let read = reading.join();
-    match (is_reading && read.is_ok(), answered) {
-        (false, _) => Err(Trouble::Ended("reads")),
-        (true, Err(_)) => Err(Trouble::Ended("answers")),
-        (true, Ok(_)) if !is_pushing => Err(Trouble::Ended("pushes")),
-        (true, Ok(answered)) => answered.map_err(Trouble::Start),
-    }
+    serving.join().unwrap_or(Err(Trouble::Ended(SERVES)))?;
+    if is_pushing { Ok(()) } else { Err(Trouble::Ended("pushes")) }
+}
+
+/// What the thread that serves does.
+const SERVES: &str = "reads and answers";
+
+/// What it needs to open the door.
+struct Open {
+    door: Door,
+    shared: Arc<Shared>,
+    asks: mpsc::Sender<Ask>,
+    asked: Receiver<Ask>,
+    stopped: oneshot::Receiver<()>,
+}
+
+/// Reads and answers until it is stopped.
+async fn serve(read: impl AsyncFnOnce(Receiver<Ask>) -> io::Result<()>, open: Open) -> Result<(), Trouble> {
+    let Open { door, shared, asks, asked, stopped } = open;
+    let ended = async {
+        let _ = stopped.await;
+    };
+    let reading = read(asked);
+    tokio::pin!(reading);
+    let served = tokio::select! {
+        served = http::serve(door, shared, ended) => served,
+        read = &mut reading => return Err(read.map_or_else(Trouble::Start, |()| Trouble::Ended(SERVES))),
+    };
+    // Nobody new may ask any more; those who wait are answered first.
+    let (_, read) = tokio::join!(asks.send(Ask::Stop), reading);
+    served.and(read).map_err(Trouble::Start)
 }
 
 /// Starts the thread that pushes; it wakes the waiter should it end by itself, and is not living any more by then.
@@ -216,7 +229,7 @@ mod tests {
     use std::time::Duration;
 
     /// Lives with this reader until somebody wakes who waits; a question is asked on the way.
-    fn lived(read: impl FnOnce(&Receiver<Ask>) + Send + 'static) -> Result<(), Trouble> {
+    fn lived(read: impl AsyncFnOnce(Receiver<Ask>) -> io::Result<()> + Send + 'static) -> Result<(), Trouble> {
         let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let (wake, woken) = channel();
@@ -248,13 +261,16 @@ mod tests {
 
     #[test]
     fn a_reader_that_dies_ends_the_agent_with_an_error() {
-        let died = lived(|asked| {
-            drop(asked.recv());
+        let died = lived(async |mut asked| {
+            drop(asked.recv().await);
             panic!("on purpose");
         });
-        assert!(matches!(died, Err(Trouble::Ended("reads"))), "{died:?}");
+        assert!(matches!(died, Err(Trouble::Ended(SERVES))), "{died:?}");
         // Without a panic, too.
-        let left = lived(|asked| drop(asked.recv()));
-        assert!(matches!(left, Err(Trouble::Ended("reads"))), "{left:?}");
+        let left = lived(async |mut asked| {
+            drop(asked.recv().await);
+            Ok(())
+        });
+        assert!(matches!(left, Err(Trouble::Ended(SERVES))), "{left:?}");
     }
 }

@@ -1,15 +1,19 @@
-//! The one thread that reads: the machine at every interval and when somebody asks, settings each minute, findings every ten.
+//! What reads: the machine at every interval and when somebody asks, settings each minute, findings every ten.
+//!
+//! It runs on the thread that answers. Two of them would hand each question over and its answer back, which woke a second CPU for each scrape. Nobody has an answer
+//! without a reading in any case; one that hangs gives no sign of life (`pulse`), and the service manager starts another agent.
 //!
 //! Energy counters turn; where the interval is longer than a turn may take, they are read in between.
 //!
 //! Whoever asks gets a reading at most a second old; who asks more often gets the same again, so that energy is not told faster than
-//! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings the thread sleeps. A source that fails
+//! once a second (a side channel: PLATYPUS, 2021) and nobody can make the agent read more. Between readings it sleeps. A source that fails
 //! is named on the page; the rest goes on.
 
 mod plan;
 
 pub use plan::{Machine, NamedPayers, Plan};
 
+use crate::alarm::Alarm;
 use crate::confined::{self, Confine, Confined};
 use crate::families::{
     Described, Known, LASTING_TOPICS, Latencies, Own, PRESSURE_FILES, Pressures, SETTING_TOPICS, page,
@@ -24,9 +28,10 @@ use crate::pulse::Pulse;
 use crate::recent::Recent;
 use crate::telltales::{self, Fingerprint};
 use crate::totals::Totals;
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::Receiver;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::facts::topology::Topology;
 use wakewatt_core::samples::energy::counter;
@@ -46,7 +51,7 @@ const SETTINGS_EVERY: Duration = Duration::from_secs(60);
 /// Rules are asked so often.
 const FINDINGS_EVERY: Duration = Duration::from_secs(600);
 
-/// What the thread is asked.
+/// What is asked.
 #[derive(Debug)]
 pub(crate) enum Ask {
     /// A page of metrics.
@@ -78,7 +83,7 @@ fn energy_every(layout: &Layout) -> Option<Duration> {
     longest.map(|longest| longest.max(FRESH))
 }
 
-/// All that the thread keeps.
+/// All that is kept from reading to reading.
 pub struct Engine {
     plan: Plan,
     source: Box<dyn Source>,
@@ -212,8 +217,9 @@ impl Engine {
         }
     }
 
-    /// Answers until told to stop, or until nobody is left to ask.
-    pub(crate) fn serve(mut self, asks: &Receiver<Ask>, pulse: &mut Pulse) {
+    /// Answers until told to stop, or until nobody is left to ask; an error is one of the clock.
+    pub(crate) async fn serve(mut self, mut asks: Receiver<Ask>, mut pulse: Pulse) -> io::Result<()> {
+        let alarm = Alarm::new()?;
         loop {
             // Before anybody is answered: who asks all the time keeps no interval from being kept.
             if self.energy_due().is_zero() {
@@ -226,14 +232,17 @@ impl Engine {
                 self.push();
             }
             pulse.beat();
-            let due = self.due().min(self.energy_due());
-            match asks.recv_timeout(pulse.at_most(due)) {
-                Ok(Ask::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    self.history.finish();
-                    return;
-                }
-                Ok(ask) => self.answer(ask),
-                Err(RecvTimeoutError::Timeout) => {}
+            let due = pulse.at_most(self.due().min(self.energy_due()));
+            tokio::select! {
+                biased;
+                asked = asks.recv() => match asked {
+                    Some(Ask::Stop) | None => {
+                        self.history.finish();
+                        return Ok(());
+                    }
+                    Some(ask) => self.answer(ask),
+                },
+                rung = alarm.ring_after(due) => rung?,
             }
         }
     }
@@ -305,7 +314,7 @@ impl Engine {
         let (latencies, latencies_of_ns) = self.recent.since(self.read_at, &self.latencies);
         let cost = OwnCost {
             version: self.own.version.into(),
-            cpu_ns: self.own.cpu_ns,
+            cpu_ns: now.clocks.own_cpu_ns,
             resident_bytes: self.own.resident_bytes,
             n_remote_interrupts: self.totals.n_remote_interrupts,
             reading_ns: now.took_ns,
@@ -388,9 +397,7 @@ impl Engine {
             pushes: self.plan.outbox.as_ref().map(Outbox::counts),
             version: self.plan.version,
             start_s: self.start_s,
-            cpu_ns: clock::own_cpu_ns(),
             resident_bytes: own_usage::resident_bytes(),
-            n_wakeups: own_usage::n_wakeups(),
             sources,
             n_events_lost: self.n_lost,
         };

@@ -21,7 +21,7 @@ fn put(root: &std::path::Path, path: &str, text: &str) {
 
 fn setting(page: &Page, name: &str) -> Option<String> {
     let settings = page.families.iter().find(|family| std::ptr::eq(family.metric, &names::SETTINGS))?;
-    settings.samples[0].labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone())
+    settings.samples[0].labels.iter().find(|(label, _)| *label == name).map(|(_, value)| value.to_string())
 }
 
 #[test]

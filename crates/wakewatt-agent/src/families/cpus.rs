@@ -3,6 +3,7 @@
 use super::{Known, Place, pressure};
 use crate::metric::{Page, names};
 use crate::totals::{CpuTotals, Running, Seat};
+use compact_str::ToCompactString as _;
 use std::collections::BTreeMap;
 
 /// One kind of a CPU's time.
@@ -20,7 +21,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
             }
         }
         for (place, ns) in sums {
-            page.number(&names::CPU_TIME, place.after(vec![("mode", mode.into())]), ns as f64 / 1e9);
+            page.number(&names::CPU_TIME, place.after([("mode", mode.into())]), ns as f64 / 1e9);
         }
     }
     let mut online: BTreeMap<Place, u32> = BTreeMap::new();
@@ -34,11 +35,11 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
         }
     }
     for (place, n) in online {
-        page.number(&names::CPUS_ONLINE, place.after(Vec::new()), f64::from(n));
+        page.number(&names::CPUS_ONLINE, place.after([]), f64::from(n));
     }
     for (place, (least, sum, most, n)) in clocks {
         for (stat, khz) in [("min", least as f64), ("mean", sum as f64 / n as f64), ("max", most as f64)] {
-            let mut labels = place.after(Vec::new());
+            let mut labels = place.after([]);
             labels.push(("stat", stat.into()));
             page.number(&names::FREQUENCY, labels, khz * 1e3);
         }
@@ -50,7 +51,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
 }
 
 fn throttles(page: &mut Page, known: &Known<'_>) {
-    let of = |package: Option<u32>| package.map(|p| ("package", p.to_string()));
+    let of = |package: Option<u32>| package.map(|p| ("package", p.to_compact_string()));
     let mut cores: BTreeMap<Option<u32>, u64> = BTreeMap::new();
     for (seat, total) in known.totals.cpus.iter() {
         // One counter per core: of its first CPU.
@@ -60,11 +61,11 @@ fn throttles(page: &mut Page, known: &Known<'_>) {
         }
     }
     for (package, n) in cores {
-        let labels = [Some(("scope", "core".to_string())), of(package)].into_iter().flatten().collect();
+        let labels = [Some(("scope", "core".into())), of(package)].into_iter().flatten().collect();
         page.number(&names::THROTTLES, labels, n as f64);
     }
     for (package, total) in known.totals.n_package_throttles.iter() {
-        let labels = [Some(("scope", "package".to_string())), of(Some(*package))].into_iter().flatten().collect();
+        let labels = [Some(("scope", "package".into())), of(Some(*package))].into_iter().flatten().collect();
         page.known(&names::THROTTLES, labels, total.get().map(|n| n as f64));
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn add(page: &mut Page, described: &Described) {
         page.number(&names::SETTINGS, described.settings.clone(), 1.0);
     }
     for daemon in &described.daemons {
-        page.number(&names::DAEMON, vec![("daemon", daemon.clone())], 1.0);
+        page.number(&names::DAEMON, vec![("daemon", daemon.as_str().into())], 1.0);
     }
     let mut found: Vec<(&str, &'static str)> =
         described.findings.iter().map(|found| (found.rule.as_str(), weight(found.weight))).collect();
@@ -132,7 +132,7 @@ fn settings(facts: &Snapshot, lasting: &Snapshot) -> Labels {
         ("bios", word(&lasting.dimms.bios_version)),
         ("processor", processor.and_then(|p| p.name)),
     ];
-    values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    values.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
 }
 
 fn preference(freq: &Freq) -> Option<String> {

@@ -2,7 +2,8 @@
 
 use super::{Known, Place};
 use crate::histogram::Histogram;
-use crate::metric::{Labels, Metric, Page, Value, names};
+use crate::metric::{Labels, Metric, Page, Value, Word, names};
+use compact_str::ToCompactString as _;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::wakes::WakeClass;
 use wakewatt_core::units::LatencyLimit;
@@ -28,8 +29,8 @@ pub(crate) fn word(class: WakeClass) -> &'static str {
 }
 
 pub(super) fn add(page: &mut Page, known: &Known<'_>) {
-    let named =
-        |state: &StateInfo| -> Labels { vec![("state", state.name.clone()), ("index", state.index.to_string())] };
+    let label = |name: &str, index: u32| [("state", Word::from(name)), ("index", index.to_compact_string())];
+    let named = |state: &StateInfo| label(&state.name, state.index);
     let states = &known.totals.states;
     for (which, (metric, scale)) in COUNTED.iter().enumerate() {
         let mut sums: BTreeMap<(usize, Place), u64> = BTreeMap::new();
@@ -41,26 +42,21 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
             }
         }
         for ((at, place), n) in sums {
-            let labels = states.get(at).map(named).unwrap_or_default();
+            let labels = states.get(at).map(named).into_iter().flatten();
             page.number(metric, place.after(labels), n as f64 * scale);
         }
     }
     // What is claimed is claimed of states that are there.
     for state in &known.layout.states {
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
-        let from = |source: &str| {
-            let mut labels = named(state);
-            labels.push(("source", source.into()));
-            labels
-        };
+        let from = |source: &str| named(state).into_iter().chain([("source", source.into())]).collect::<Labels>();
         let measured = known.measured.and_then(|measured| measured.exit_ns(state.index, &state.name));
         page.known(&names::EXIT_LATENCY, from("claimed"), seconds(state.exit_latency_ns));
         page.known(&names::EXIT_LATENCY, from("measured"), measured.map(|ns| ns / 1e9));
-        page.known(&names::TARGET_RESIDENCY, named(state), seconds(state.target_residency_ns));
+        page.known(&names::TARGET_RESIDENCY, named(state).into(), seconds(state.target_residency_ns));
     }
     for (state, index, n_cpus) in &known.described.disabled {
-        let labels = vec![("state", state.clone()), ("index", index.to_string())];
-        page.number(&names::IDLE_DISABLED, labels, f64::from(*n_cpus));
+        page.number(&names::IDLE_DISABLED, label(state, *index).into(), f64::from(*n_cpus));
     }
     let limit_s = known.now.global_limit.get().map(|limit| match limit {
         LatencyLimit::None => f64::INFINITY,
@@ -69,10 +65,10 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     });
     page.known(&names::LATENCY_LIMIT, Vec::new(), limit_s);
     for holder in &known.described.holders {
-        page.number(&names::LIMIT_HOLDER, vec![("holder", holder.clone())], 1.0);
+        page.number(&names::LIMIT_HOLDER, vec![("holder", holder.as_str().into())], 1.0);
     }
     for ((state, index, class), counted) in known.latencies {
-        let labels = vec![("state", state.clone()), ("index", index.to_string()), ("class", word(*class).into())];
+        let labels = label(state, *index).into_iter().chain([("class", word(*class).into())]).collect();
         page.add(&names::WAKEUP_LATENCY, labels, Value::Histogram(Histogram::of(counted)));
     }
 }

@@ -2,24 +2,27 @@
 
 use super::Known;
 use crate::metric::{Labels, Page, names};
+use compact_str::ToCompactString as _;
 use wakewatt_core::watch::layout::SensorKind;
 
 pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     let layout = known.layout;
     let with_package = |mut labels: Labels, package: Option<u32>| {
-        labels.extend(package.map(|p| ("package", p.to_string())));
+        labels.extend(package.map(|p| ("package", p.to_compact_string())));
         labels
     };
     for (zone, total) in known.totals.energies_uj.iter() {
-        let labels = vec![("meter", zone.name.clone()), ("zone", zone.id.clone())];
+        let labels = vec![("meter", zone.name.as_str().into()), ("zone", zone.id.as_str().into())];
         page.known(&names::ENERGY, with_package(labels, zone.package), total.get().map(|uj| uj as f64 / 1e6));
     }
     for (info, uncore) in layout.packages.iter().zip(&known.now.uncore_khz) {
-        let labels = vec![("package", info.package.to_string())];
+        let labels = vec![("package", info.package.to_compact_string())];
         page.known(&names::UNCORE, labels, uncore.get().map(|khz| khz as f64 * 1e3));
     }
     for (sensor, value) in layout.sensors.iter().zip(&known.now.sensors) {
-        let named = |first: &'static str| vec![(first, sensor.chip.clone()), ("sensor", sensor.label.clone())];
+        let named = |first: &'static str| -> Labels {
+            vec![(first, sensor.chip.as_str().into()), ("sensor", sensor.label.as_str().into())]
+        };
         // One core's temperature is a detail of its package's.
         let value = value.get().filter(|_| !sensor.is_core);
         match sensor.kind {

@@ -18,9 +18,10 @@ pub(crate) use own::Own;
 pub(crate) use pressure::{FILES as PRESSURE_FILES, Pressures};
 
 use crate::measured::MeasuredExits;
-use crate::metric::{Labels, Page};
+use crate::metric::{Labels, Page, Word};
 use crate::paying::Payers;
 use crate::totals::{Seat, Totals};
+use compact_str::ToCompactString as _;
 use std::collections::BTreeMap;
 use wakewatt_core::samples::kernel_histogram::KernelHistogram;
 use wakewatt_core::samples::wakes::WakeClass;
@@ -82,9 +83,11 @@ impl Place {
     }
 
     /// What is known of it, after other labels.
-    fn after(&self, mut labels: Labels) -> Labels {
+    fn after(&self, first: impl IntoIterator<Item = (&'static str, Word)>) -> Labels {
         let parts = [("node", self.node), ("package", self.package), ("cpu", self.cpu)];
-        labels.extend(parts.into_iter().filter_map(|(name, number)| Some((name, number?.to_string()))));
+        let mut labels = Labels::with_capacity(4);
+        labels.extend(first);
+        labels.extend(parts.into_iter().filter_map(|(name, number)| Some((name, number?.to_compact_string()))));
         labels
     }
 }

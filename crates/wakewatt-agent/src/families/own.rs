@@ -2,7 +2,8 @@
 
 use super::Known;
 use crate::confined::Guarded;
-use crate::metric::{Page, names};
+use crate::metric::{Page, Word, names};
+use std::sync::Arc;
 
 /// What the agent knows of itself.
 #[derive(Clone, Debug, Default)]
@@ -11,16 +12,12 @@ pub(crate) struct Own {
     pub version: &'static str,
     /// When it started, in seconds since 1970.
     pub start_s: f64,
-    /// CPU time so far.
-    pub cpu_ns: u64,
     /// Memory now; none where the kernel does not say.
     pub resident_bytes: Option<u64>,
-    /// Times it slept and was woken.
-    pub n_wakeups: Option<u64>,
     /// Source and, where it does not answer, why.
     pub sources: Vec<(&'static str, Option<String>)>,
     /// What was given up.
-    pub guards: Vec<Guarded>,
+    pub guards: Arc<[Guarded]>,
     /// Pages sent and dropped; none without a push.
     pub pushes: Option<(u64, u64)>,
     /// Wake-ups that could not be counted; none without a trace.
@@ -32,13 +29,13 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     page.number(&names::BUILD, vec![("version", own.version.into())], 1.0);
     page.number(&names::START, Vec::new(), own.start_s);
     for (source, trouble) in &own.sources {
-        let mut labels = vec![("source", (*source).to_string())];
-        labels.extend(trouble.clone().map(|why| ("why", why)));
+        let mut labels = vec![("source", Word::from(*source))];
+        labels.extend(trouble.as_ref().map(|why| ("why", why.as_str().into())));
         page.number(&names::SOURCE_UP, labels, if trouble.is_none() { 1.0 } else { 0.0 });
     }
-    for one in &own.guards {
-        let mut labels = vec![("guard", one.guard.to_string())];
-        labels.extend(one.not_because.clone().map(|why| ("why", why)));
+    for one in own.guards.iter() {
+        let mut labels = vec![("guard", Word::from(one.guard))];
+        labels.extend(one.not_because.as_ref().map(|why| ("why", why.as_str().into())));
         page.number(&names::CONFINED, labels, if one.kept.is_some() { 1.0 } else { 0.0 });
     }
     if let Some((n_sent, n_dropped)) = own.pushes {
@@ -46,9 +43,9 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
         page.number(&names::PUSHES, vec![("outcome", "dropped".into())], n_dropped as f64);
     }
     page.number(&names::STEPS_BACK, Vec::new(), known.totals.n_resets as f64);
-    page.number(&names::OWN_CPU, Vec::new(), own.cpu_ns as f64 / 1e9);
+    page.number(&names::OWN_CPU, Vec::new(), known.now.clocks.own_cpu_ns as f64 / 1e9);
     page.known(&names::OWN_MEMORY, Vec::new(), own.resident_bytes.map(|n| n as f64));
-    page.known(&names::OWN_WAKEUPS, Vec::new(), own.n_wakeups.map(|n| n as f64));
+    page.number(&names::OWN_WAKEUPS, Vec::new(), known.now.clocks.n_own_wakeups as f64);
     page.number(&names::OWN_INTERRUPTS, Vec::new(), known.totals.n_remote_interrupts as f64);
     page.number(&names::READING_TIME, Vec::new(), known.now.took_ns as f64 / 1e9);
     page.known(&names::EVENTS_LOST, Vec::new(), own.n_events_lost.map(|n| n as f64));

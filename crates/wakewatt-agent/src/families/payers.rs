@@ -1,14 +1,15 @@
 //! Who pays: wake-ups out of idle by who was woken, as many as have a place, and everybody else.
 
-use crate::metric::{Labels, Page, names};
+use crate::metric::{Labels, Page, Word, names};
 use crate::paying::{OTHERS, Payers};
+use compact_str::ToCompactString as _;
 use wakewatt_lab::trace::{Lost, StateKey};
 
 pub(super) fn add(page: &mut Page, payers: &Payers) {
-    let by = || ("by", payers.by.word().to_string());
+    let by = || ("by", Word::from(payers.by.word()));
     let labels = |name: Option<&str>, (state, index): &StateKey| -> Labels {
-        let payer = name.map(|name| ("payer", name.to_string()));
-        let state = [("state", state.clone()), ("index", index.to_string())];
+        let payer = name.map(|name| ("payer", name.to_compact_string()));
+        let state = [("state", state.as_str().into()), ("index", index.to_compact_string())];
         [Some(by()), payer].into_iter().flatten().chain(state).collect()
     };
     let sums = payers.sums();
@@ -63,6 +64,6 @@ mod tests {
         let told = sum(&names::PAYER_LOST) + sum(&names::PAYER_RETIRED_LOST);
         assert!((told - all_ns as f64 / 1e9).abs() < 1e-6 && sum(&names::PAYER_UNTOLD) == 0.0);
         let labels = &family(&names::PAYER_WAKEUPS).samples[0].labels;
-        assert_eq!(labels[..2], [("by", "pod".to_string()), ("payer", OTHERS.to_string())]);
+        assert_eq!(labels[..2], [("by", Word::from("pod")), ("payer", Word::from(OTHERS))]);
     }
 }

@@ -126,7 +126,8 @@ fn message(family: &Family, start_s: f64) -> FamilyMessage {
 }
 
 fn one(sample: &Sample, kind: Kind, start_s: f64) -> MetricMessage {
-    let labels = sample.labels.iter().map(|(name, value)| LabelPair { name: (*name).into(), value: value.clone() });
+    let labels =
+        sample.labels.iter().map(|(name, value)| LabelPair { name: (*name).into(), value: value.as_str().into() });
     let mut found = MetricMessage { labels: labels.collect(), ..MetricMessage::default() };
     match (&sample.value, kind) {
         (Value::Histogram(histogram), _) => found.histogram = Some(native(histogram, start_s)),

@@ -15,16 +15,24 @@ pub(super) enum Flavour {
 
 pub(super) fn write(page: &Page, flavour: Flavour) -> String {
     let mut out = String::with_capacity(16 * 1024);
+    // Written once, although it stands behind each counter; and the labels once for all lines of a sample.
+    let (mut start, mut labels) = (String::new(), String::new());
+    number(&mut start, page.start_s);
     for family in &page.families {
         head(&mut out, family, flavour);
         let name = family.metric.sample_name();
+        let is_begun = flavour == Flavour::OpenMetrics && matches!(family.metric.kind, Kind::Counter | Kind::Histogram);
+        let created = is_begun.then(|| format!("{}_created", family.metric.name));
         for sample in &family.samples {
+            labels.clear();
+            list(&mut labels, &sample.labels);
             match &sample.value {
-                Value::Number(value) => line(&mut out, &name, &sample.labels, None, *value),
-                Value::Histogram(histogram) => buckets(&mut out, &name, &sample.labels, histogram),
+                Value::Number(value) => line(&mut out, &name, &labels, None, *value),
+                Value::Histogram(histogram) => buckets(&mut out, &name, &labels, histogram),
             }
-            if flavour == Flavour::OpenMetrics && matches!(family.metric.kind, Kind::Counter | Kind::Histogram) {
-                line(&mut out, &format!("{}_created", family.metric.name), &sample.labels, None, page.start_s);
+            if let Some(created) = &created {
+                open(&mut out, created, &labels, None);
+                [" ", &start, "\n"].iter().for_each(|part| out.push_str(part));
             }
         }
     }
@@ -51,7 +59,7 @@ fn head(out: &mut String, family: &Family, flavour: Flavour) {
     }
 }
 
-fn buckets(out: &mut String, name: &str, labels: &Labels, histogram: &Histogram) {
+fn buckets(out: &mut String, name: &str, labels: &str, histogram: &Histogram) {
     let bucket = format!("{name}_bucket");
     for (bound_s, n) in &histogram.classic {
         line(out, &bucket, labels, Some(*bound_s), *n as f64);
@@ -61,35 +69,36 @@ fn buckets(out: &mut String, name: &str, labels: &Labels, histogram: &Histogram)
     line(out, &format!("{name}_count"), labels, None, histogram.n as f64);
 }
 
-fn line(out: &mut String, name: &str, labels: &Labels, bound_s: Option<f64>, value: f64) {
+fn line(out: &mut String, name: &str, labels: &str, bound_s: Option<f64>, value: f64) {
     open(out, name, labels, bound_s);
     out.push(' ');
     number(out, value);
     out.push('\n');
 }
 
-/// What stands before the value.
-fn open(out: &mut String, name: &str, labels: &Labels, bound_s: Option<f64>) {
-    out.push_str(name);
-    let mut separator = '{';
-    for (label, text) in labels {
-        out.push(separator);
-        separator = ',';
-        out.push_str(label);
-        out.push_str("=\"");
+/// Labels, without what stands around them.
+fn list(out: &mut String, labels: &Labels) {
+    for (at, (label, text)) in labels.iter().enumerate() {
+        [if at > 0 { "," } else { "" }, label, "=\""].iter().for_each(|part| out.push_str(part));
         escaped(out, text);
         out.push('"');
     }
+}
+
+/// What stands before the value; the labels as a list.
+fn open(out: &mut String, name: &str, labels: &str, bound_s: Option<f64>) {
+    out.push_str(name);
+    if labels.is_empty() && bound_s.is_none() {
+        return;
+    }
+    out.push('{');
+    out.push_str(labels);
     if let Some(bound_s) = bound_s {
-        out.push(separator);
-        separator = ',';
-        out.push_str("le=\"");
+        out.push_str(if labels.is_empty() { "le=\"" } else { ",le=\"" });
         number(out, bound_s);
         out.push('"');
     }
-    if separator == ',' {
-        out.push('}');
-    }
+    out.push('}');
 }
 
 fn number(out: &mut String, value: f64) {
@@ -106,8 +115,9 @@ fn number(out: &mut String, value: f64) {
 
 /// Name and labels.
 pub(super) fn series(name: &str, labels: &Labels) -> String {
-    let mut out = String::new();
-    open(&mut out, name, labels, None);
+    let (mut listed, mut out) = (String::new(), String::new());
+    list(&mut listed, labels);
+    open(&mut out, name, &listed, None);
     out
 }
 
@@ -135,7 +145,7 @@ mod tests {
 
     fn page() -> Page {
         let mut page = Page { start_s: 1000.5, ..Page::default() };
-        let labels = vec![("state", "C1 \"x\\\n\u{1b}".to_string()), ("index", "1".into())];
+        let labels = vec![("state", "C1 \"x\\\n\u{1b}".into()), ("index", "1".into())];
         page.number(&names::IDLE_ENTRIES, labels, 12.0);
         page.number(&names::LATENCY_LIMIT, Vec::new(), f64::INFINITY);
         page.number(&names::BUILD, vec![("version", "1".into())], 1.0);

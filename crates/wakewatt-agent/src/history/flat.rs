@@ -5,6 +5,7 @@
 
 use crate::format::series_name;
 use crate::metric::{Kind, Labels, Metric, Page, Value};
+use compact_str::format_compact;
 
 /// Stands for +Inf: a limit that nobody set.
 const ENDLESS: i64 = i64::MAX;
@@ -33,7 +34,7 @@ pub(super) fn numbers(page: &Page) -> Vec<Number> {
                     let mut below = 0;
                     for (bound_s, n) in &histogram.classic {
                         let mut labels = sample.labels.clone();
-                        labels.push(("le", format!("{bound_s}")));
+                        labels.push(("le", format_compact!("{bound_s}")));
                         part("_in", &labels, 0, count(n.saturating_sub(below)));
                         below = *n;
                     }

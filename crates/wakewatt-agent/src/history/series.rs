@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_name_comes_apart_as_it_was_put_together() {
-        let labels = vec![("state", "C1,\"x\\n\"".to_string()), ("index", "3".into())];
+        let labels = vec![("state", "C1,\"x\\n\"".into()), ("index", "3".into())];
         let series = Series::parse(&crate::format::series_name("m_total", &labels));
         assert_eq!((series.name.as_str(), series.label("state")), ("m_total", Some("C1,\"x\\n\"")));
         assert_eq!((series.number("index"), series.number("state"), series.labels().count()), (Some(3), None, 2));

@@ -62,7 +62,7 @@ impl Week {
             n_package_throttles: vec![zero; layout.packages.len()],
             ..Counters::default()
         };
-        let own = Own { version: "0", resident_bytes: Some(12_000_000), n_wakeups: Some(0), ..Own::default() };
+        let own = Own { version: "0", resident_bytes: Some(12_000_000), ..Own::default() };
         let (totals, latencies) = (Totals::of(&layout), Latencies::new());
         Week { governor: "menu", layout, now, totals, latencies, own, n_readings: 0, seed: 0x9e37_79b9_7f4a_7c15 }
     }
@@ -129,10 +129,10 @@ impl Week {
         now.n_interrupts = more(now.n_interrupts, 3_000_000 + self.draw(1_000_000));
         now.n_context_switches = more(now.n_context_switches, 5_000_000 + self.draw(2_000_000));
         now.took_ns = 2_000_000 + self.draw(900_000);
+        now.clocks.own_cpu_ns += 3_000_000 + self.draw(1_000_000);
+        now.clocks.n_own_wakeups += 1;
         self.totals.advance(&self.layout, &now);
         self.now = now;
-        self.own.cpu_ns += 3_000_000 + self.draw(1_000_000);
-        self.own.n_wakeups = self.own.n_wakeups.map(|n| n + 1);
         self.wake();
     }
 

@@ -5,9 +5,8 @@
 
 use super::tls::{Files, Tls, TlsError};
 use crate::trouble::Teller;
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::Next;
+
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -91,15 +90,15 @@ impl Admission {
     }
 }
 
-/// Lets in who knows the token.
-pub(super) async fn look(State(admission): State<Admission>, request: Request, next: Next) -> Response {
+/// What somebody is told who does not know the token.
+pub(super) fn refusal<B>(admission: &Admission, request: &Request<B>) -> Option<Response> {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|header| header.to_str().ok());
     if admission.admits(shown) {
-        return next.run(request).await;
+        return None;
     }
     let how = [(header::WWW_AUTHENTICATE, "Bearer realm=\"wakewatt\", Basic realm=\"wakewatt\", charset=\"UTF-8\"")];
     let why = "show the token: Authorization: Bearer TOKEN, or as the password of any user\n";
-    (StatusCode::UNAUTHORIZED, how, why).into_response()
+    Some((StatusCode::UNAUTHORIZED, how, why).into_response())
 }
 
 /// Without telling by its time where they differ; only their lengths are no secret.

@@ -4,23 +4,21 @@
 //! rebinding), and the page reads what only this machine should. It cannot hide the name by which it asks. So only addresses and
 //! `localhost` are answered: they belong to nobody who could point them elsewhere. Who brings a name of his own (a proxy) asks by the address.
 
-use axum::extract::Request;
-use axum::http::{StatusCode, Version, header};
-use axum::middleware::Next;
+use axum::http::{Request, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Answers if the host asked for is this machine's beyond doubt.
-pub(super) async fn look(request: Request, next: Next) -> Response {
-    if is_ours(&request) {
-        return next.run(request).await;
+/// What somebody is told, unless the host asked for is this machine's beyond doubt.
+pub(super) fn refusal<B>(request: &Request<B>) -> Option<Response> {
+    if is_ours(request) {
+        return None;
     }
     let why = "the agent answers to an address or to localhost, not to another name: a web page could ask by a name of its own; \
                ask for example http://127.0.0.1:9742/\n";
-    (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+    Some((StatusCode::MISDIRECTED_REQUEST, why).into_response())
 }
 
-fn is_ours(request: &Request) -> bool {
+fn is_ours<B>(request: &Request<B>) -> bool {
     let mut named = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().ok()).peekable();
     // Programs of old say no host; browsers always do.
     let is_said = named.peek().is_some() || request.version() == Version::HTTP_10;

@@ -3,7 +3,7 @@
 //! Connections (64), size of a request's head (16 KiB, 32 lines), time for the first head (5 s), for an answer (30 s; 3 minutes on a connection that is kept), between an
 //! answer and the next question (3 minutes), questions that wait (64), no bodies. After an hour an answer is a connection's last. A kept connection
 //! saves making one for each scrape (a seventh of its CPU time on one guest), and wakes nobody but once in those minutes. Where all places are taken one goes to whoever comes, from whoever has
-//! asked nothing for longest, and each answer is the last of its connection. One thread; what is slow is the reading, which has its own.
+//! asked nothing for longest, and each answer is the last of its connection. The thread that answers also reads (`engine`).
 
 mod admission;
 mod door;
@@ -20,6 +20,7 @@ pub(crate) use page::Shared;
 pub use tls::{Files, TlsError};
 
 use axum::Router;
+use axum::response::Response;
 use door::Came;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -59,7 +60,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Serves until `stop` is done.
 pub(crate) async fn serve(door: Door, shared: Arc<Shared>, stop: impl Future<Output = ()>) -> std::io::Result<()> {
     let admission = shared.admission.clone();
-    let routers = Routers::new(&shared);
+    let house = House { pages: routes::pages(Arc::clone(&shared)), guard: Guard::of(&admission) };
     let door = door.open()?;
     let places = Places::new(TERMS);
     tokio::pin!(stop);
@@ -75,22 +76,22 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>, stop: impl Future<Out
         };
         match accepted {
             Ok(Came::Near(stream)) => {
-                let router = routers.stranger.clone();
-                tokio::spawn(async move { place.within(connection(stream, router, &place)).await });
+                let house = house.clone();
+                tokio::spawn(async move { place.within(connection(stream, house, &place)).await });
             }
             Ok(Came::Far(stream)) => {
-                let (routers, acceptor) = (routers.clone(), admission.acceptor());
+                let (house, acceptor) = (house.clone(), admission.acceptor());
                 tokio::spawn(async move {
                     let served = async {
                         match acceptor {
-                            None => connection(stream, routers.stranger, &place).await,
+                            None => connection(stream, house, &place).await,
                             // Whoever does not speak TLS is not answered.
                             Some(acceptor) => {
                                 if let Ok(stream) = acceptor.accept(stream).await {
                                     // A certificate that was shown has been looked at.
                                     let is_known = stream.get_ref().1.peer_certificates().is_some();
-                                    let router = if is_known { routers.known } else { routers.stranger };
-                                    connection(stream, router, &place).await;
+                                    let house = if is_known { House { guard: Guard::None, ..house } } else { house };
+                                    connection(stream, house, &place).await;
                                 }
                             }
                         }
@@ -103,28 +104,49 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>, stop: impl Future<Out
     }
 }
 
-/// What is answered to whom.
+/// What is answered, and who looks at who asks.
 #[derive(Clone)]
-struct Routers {
-    /// Who showed a certificate.
-    known: Router,
-    /// Everybody else.
-    stranger: Router,
+struct House {
+    pages: Router,
+    guard: Guard,
 }
 
-impl Routers {
-    fn new(shared: &Arc<Shared>) -> Routers {
-        Routers { known: routes::known(Arc::clone(shared)), stranger: routes::stranger(Arc::clone(shared)) }
+/// What is asked of who asks.
+#[derive(Clone)]
+enum Guard {
+    /// Nothing: a certificate has let him in, which no page elsewhere has.
+    None,
+    /// The token. A page elsewhere does not know it, whatever name it asks by.
+    Token(Admission),
+    /// To ask by an address.
+    Host,
+}
+
+impl Guard {
+    fn of(admission: &Admission) -> Guard {
+        if admission.has_token() { Guard::Token(admission.clone()) } else { Guard::Host }
+    }
+
+    /// Before anything is made of a question.
+    fn refusal(&self, request: &Request<Incoming>) -> Option<Response> {
+        match self {
+            Guard::None => None,
+            Guard::Token(admission) => admission::refusal(admission, request),
+            Guard::Host => hosts::refusal(request),
+        }
     }
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, place: &Place) {
-    let router = TowerToHyperService::new(router);
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, house: House, place: &Place) {
+    let (pages, guard) = (TowerToHyperService::new(house.pages), house.guard);
     let answered = service_fn(|request: Request<Incoming>| {
         place.has_asked();
-        let answer = router.call(request);
+        let asked = guard.refusal(&request).map_or_else(|| Ok(pages.call(request)), Err);
         async move {
-            let mut answer = answer.await;
+            let mut answer = match asked {
+                Ok(asked) => asked.await,
+                Err(refused) => Ok(refused),
+            };
             let is_last = place.has_answer();
             if let Ok(answer) = &mut answer {
                 // Who shows nothing has no connection kept for him.

@@ -12,9 +12,9 @@ use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::Sender;
 
 /// Makes the page; the error says why not.
 pub type PageMaker = Arc<dyn Fn(&Node, &Past) -> Result<String, String> + Send + Sync>;
@@ -24,8 +24,8 @@ const PAST_FRESH: Duration = Duration::from_secs(60);
 
 /// What all requests share.
 pub(crate) struct Shared {
-    /// To the thread that reads.
-    pub asks: SyncSender<Ask>,
+    /// To what reads.
+    pub asks: Sender<Ask>,
     /// Makes the page.
     pub maker: PageMaker,
     /// The version that documents name.
@@ -48,7 +48,7 @@ struct Made {
 
 impl Shared {
     pub(crate) fn new(
-        asks: SyncSender<Ask>,
+        asks: Sender<Ask>,
         maker: PageMaker,
         admission: Admission,
         version: &'static str,

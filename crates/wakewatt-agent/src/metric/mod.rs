@@ -59,8 +59,11 @@ impl Metric {
     }
 }
 
+/// A label's value. Nearly all are a name or a number of a few letters, which lie in place: a page of a hundred samples has hundreds, made anew with each reading.
+pub type Word = compact_str::CompactString;
+
 /// Labels of a sample; a label whose value is not known is left out.
-pub type Labels = Vec<(&'static str, String)>;
+pub type Labels = Vec<(&'static str, Word)>;
 
 /// What a sample says.
 #[derive(Clone, Debug, PartialEq)]

@@ -211,7 +211,7 @@ impl Node {
             settings: described
                 .settings
                 .iter()
-                .map(|(what, is)| Setting { what: (*what).into(), is: is.clone() })
+                .map(|(what, is)| Setting { what: (*what).into(), is: is.as_str().into() })
                 .collect(),
             sources: parts
                 .sources

@@ -247,7 +247,7 @@ mod tests {
     fn page(second: u64, governor: &str) -> Page {
         let mut page = Page::default();
         for node in ["0", "1"] {
-            let labels = vec![("state", "C1 \"x\"".to_string()), ("index", "1".into()), ("node", node.into())];
+            let labels = vec![("state", "C1 \"x\"".into()), ("index", "1".into()), ("node", node.into())];
             page.number(&names::IDLE_TIME, labels, second as f64 * 0.25);
             page.number(&names::CPUS_ONLINE, vec![("node", node.into())], 1.0);
             page.number(&names::CPU_TIME, vec![("mode", "busy".into()), ("node", node.into())], second as f64 * 0.5);

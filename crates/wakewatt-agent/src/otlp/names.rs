@@ -90,7 +90,7 @@ mod tests {
     use crate::metric::{Kind, Value, names::METRICS};
 
     fn sample(labels: &[(&'static str, &str)]) -> Sample {
-        Sample { labels: labels.iter().map(|(n, v)| (*n, v.to_string())).collect(), value: Value::Number(1.0) }
+        Sample { labels: labels.iter().map(|(n, v)| (*n, (*v).into())).collect(), value: Value::Number(1.0) }
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) fn started(started: &Started, place: &str) {
     if let Some(why) = &started.no_history_because {
         output::remark(&format!("the past is not kept: {why}"));
     }
-    for one in &started.guards {
+    for one in started.guards.iter() {
         let guard = one.guard.replace('_', " ");
         match (&one.kept, &one.not_because) {
             (Some(kept), _) => output::remark(&format!("given up for good, {guard}; kept: {kept}")),
