@@ -105,7 +105,8 @@ fn begun(verb: &str, profile: Profile) -> Command {
         Profile::Dist => {
             // Nothing unwinds through C; its tables are a hundred kilobytes.
             let mut c_flags = std::env::var("CFLAGS").unwrap_or_default() + " -fno-asynchronous-unwind-tables";
-            let mut flags = Vec::new();
+            // Instances of a generic function have names of their own, so that the linker can lay together just those that run (`together`).
+            let mut flags = vec!["-Csymbol-mangling-version=v0".to_string()];
             for (folder, name) in named_alike() {
                 flags.push(format!("--remap-path-prefix={folder}={name}"));
                 c_flags += &format!(" -ffile-prefix-map={folder}={name}");
