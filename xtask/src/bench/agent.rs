@@ -3,7 +3,7 @@
 //!
 //! Both run at once and are asked in turn, each once in a little more than a second, because the agent reads at most once a second and node_exporter at each question: a faster
 //! pace would flatter us. They are asked as Prometheus asks (`scraper`), here at its usual pace as well, and once more by bare requests on a connection each. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
-//! all threads since the first question (schedstat, in nanoseconds), what they do between questions included. With wake-ups attributed the process's time and that of its
+//! all threads since the first question (schedstat, in nanoseconds), what they do between questions included, from a minute after their start (they run for months). With wake-ups attributed the process's time and that of its
 //! programs in the kernel are added; the kernel counts the latter while BPF_ENABLE_STATS holds it to, no longer than the measurement. Two looks at a clock
 //! belong to each counted run and to no other: what programs that return at once are counted with is taken off, and named.
 
@@ -30,6 +30,8 @@ struct Pace {
 const FAST: Pace = Pace { rounds: 40, pause: Duration::from_millis(550) };
 /// Prometheus's usual fifteen seconds: a minute's look at settings falls to four scrapes.
 const USUAL: Pace = Pace { rounds: 12, pause: Duration::from_millis(7500) };
+/// An agent that is older has done what it does once: a minute after its start it looks around again, and lets go of what that used.
+const SETTLED: Duration = Duration::from_secs(72);
 const N_CPUS: u32 = 512;
 const TRACED_WHAT: &str = "agent --trace at 10,000 wake-ups a second";
 const TRACED_GOAL: &str = "below 0.5 %, programs scaled to 10,000/s";
@@ -86,6 +88,12 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
         }
     };
     let is_here = place == "here";
+    let began = Instant::now();
+    while began.elapsed() < SETTLED {
+        ask(&ours)?;
+        ask(&peer)?;
+        std::thread::sleep(SETTLED / 12);
+    }
     let row = |what: &'static str, cpu_us: (f64, f64), bytes: (usize, usize)| Row {
         what,
         ours: format!("{:.0} us, {} bytes", cpu_us.0, bytes.0),
@@ -103,6 +111,7 @@ fn beside(binary: &Path, place: &'static str, tree: Option<&Path>, all: &mut Mea
         all.rows.push(row("agent: CPU time per scrape every 15 s, here", cpu_us, bytes));
         told(all, place, "scrape every 15 s", cpu_us, bytes);
         let other = agent(binary, std::iter::empty())?;
+        std::thread::sleep(SETTLED);
         let mut anew = Scraper::of(other.address);
         let of_new = &mut || {
             anew.let_go();
