@@ -3,7 +3,8 @@
 //! Around each page of code that is run the kernel maps 64 KiB, and what was not run for a second has left the caches. What an answer to Prometheus
 //! runs is a small part of the program and lies all over it, unless the linker is told. QEMU's emulator of a processor says what ran (the start not counted, it is
 //! once in months), of the distributed binary with its names; what each question runs comes first, in the order in which it ran, and behind it what a minute's look does.
-//! A name is kept without the compiler's hashes, so that it holds for the next compiler too; one that no longer exists costs nothing. `dist` says how much was laid together, and refuses when it is
+//! A name is kept without the compiler's hashes, so that most hold for the next compiler too (of what several crates have made for themselves the
+//! name also says whose it is, which may be another one's then); one that no longer exists costs nothing. `dist` says how much was laid together, and refuses when it is
 //! much less than it was when this list was made.
 
 use crate::bench::agent::{agent, asked_with};

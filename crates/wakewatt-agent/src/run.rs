@@ -42,11 +42,14 @@ pub enum Trouble {
     /// The machine could not be read at all.
     #[error("{0}")]
     Read(Refusal),
-    /// Nothing that strangers talk to runs with more than it was to keep.
+    /// No thread runs with more than it was to keep: the one that pushes is made by the one that waits.
     #[error(
         "the thread that waits could not give up what the one that reads gave up: {0}; --confine none runs without"
     )]
     Unconfined(String),
+    /// No clock could be had to wait by.
+    #[error("the agent has no clock to wait by: {0}; are there file descriptors left (ulimit -n)?")]
+    Clock(io::Error),
     /// A thread ended by itself.
     #[error("the thread that {0} ended, and the agent with it; this is a fault of the agent, please report it")]
     Ended(&'static str),
@@ -198,11 +201,11 @@ async fn serve(read: impl AsyncFnOnce(Receiver<Ask>) -> io::Result<()>, open: Op
     tokio::pin!(reading);
     let served = tokio::select! {
         served = http::serve(door, shared, ended) => served,
-        read = &mut reading => return Err(read.map_or_else(Trouble::Start, |()| Trouble::Ended(SERVES))),
+        read = &mut reading => return Err(read.map_or_else(Trouble::Clock, |()| Trouble::Ended(SERVES))),
     };
-    // Nobody new may ask any more; those who wait are answered first.
+    // Nobody may ask any more. What was asked before is gone through, and the past is finished.
     let (_, read) = tokio::join!(asks.send(Ask::Stop), reading);
-    served.and(read).map_err(Trouble::Start)
+    served.map_err(Trouble::Start).and(read.map_err(Trouble::Clock))
 }
 
 /// Starts the thread that pushes; it wakes the waiter should it end by itself, and is not living any more by then.

@@ -1,4 +1,4 @@
-//! What goes wrong beside the thread that reads: told once in the log when it begins and when it is over, and on every page as long as it lasts.
+//! What goes wrong beside the reading: told once in the log when it begins and when it is over, and on every page as long as it lasts.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

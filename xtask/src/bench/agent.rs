@@ -3,7 +3,7 @@
 //!
 //! Both run at once and are asked in turn, each once in a little more than a second, because the agent reads at most once a second and node_exporter at each question: a faster
 //! pace would flatter us. They are asked as Prometheus asks (`scraper`), here at its usual pace as well, and once more by bare requests on a connection each. node_exporter (Debian's) has the collectors that answer the same questions: cpu, cpufreq, hwmon, rapl, pressure. CPU time is that of
-//! all threads since the first question (schedstat, in nanoseconds), what they do between questions included, from a minute after their start (they run for months). With wake-ups attributed the process's time and that of its
+//! all threads since the first question (schedstat, in nanoseconds), what they do between questions included, from a minute after their start (they run for months): of the agent's looks at settings, one a minute, none falls into the questions of each second, and one in four scrapes of the usual pace has one. With wake-ups attributed the process's time and that of its
 //! programs in the kernel are added; the kernel counts the latter while BPF_ENABLE_STATS holds it to, no longer than the measurement. Two looks at a clock
 //! belong to each counted run and to no other: what programs that return at once are counted with is taken off, and named.
 

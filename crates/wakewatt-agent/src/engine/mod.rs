@@ -1,7 +1,7 @@
 //! What reads: the machine at every interval and when somebody asks, settings each minute, findings every ten.
 //!
-//! It runs on the thread that answers. Two of them would hand each question over and its answer back, which woke a second CPU for each scrape. Nobody has an answer
-//! without a reading in any case; one that hangs gives no sign of life (`pulse`), and the service manager starts another agent.
+//! It runs on the thread that answers. Two of them would hand each question over and its answer back, which woke a second CPU for each scrape. A page of now is
+//! not to be had without a reading in any case; one that hangs gives no sign of life (`pulse`), and a service manager with a watchdog starts another agent.
 //!
 //! Energy counters turn; where the interval is longer than a turn may take, they are read in between.
 //!

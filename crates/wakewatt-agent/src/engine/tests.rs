@@ -47,6 +47,31 @@ fn no_reading_is_kept_twice() {
 }
 
 #[test]
+fn who_stops_it_finds_what_was_asked_answered_and_the_past_kept() {
+    let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
+    let mut engine = engine(dir.path());
+    let kept = (history.path().to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 });
+    engine.history = Keeping::open(Some(&kept));
+    (engine.plan.interval, engine.plan.history) = (Some(FRESH), Some(kept));
+    engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (asks, asked) = tokio::sync::mpsc::channel(2);
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        asks.try_send(Ask::Page(answer)).unwrap();
+        asks.try_send(Ask::Stop).unwrap();
+        engine.serve(asked, Pulse::of(None)).await.unwrap();
+        assert!(!answered.await.unwrap().page().families.is_empty());
+    });
+    let bytes = fs::read(crate::history::segments(history.path()).remove(0)).unwrap();
+    assert!(crate::history::Reader::new(&bytes).unwrap().next_moment().is_some());
+    // Its folder is free for the next one.
+    let again = Keeping::open(Some(&(history.path().to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 })));
+    assert_eq!(again.trouble(), None);
+}
+
+#[test]
 fn where_nothing_is_kept_a_minute_goes_by_from_whatever_was_read() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");

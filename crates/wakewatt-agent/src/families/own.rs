@@ -45,6 +45,7 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
     page.number(&names::STEPS_BACK, Vec::new(), known.totals.n_resets as f64);
     page.number(&names::OWN_CPU, Vec::new(), known.now.clocks.own_cpu_ns as f64 / 1e9);
     page.known(&names::OWN_MEMORY, Vec::new(), own.resident_bytes.map(|n| n as f64));
+    // A process is always told its own (getrusage(2)).
     page.number(&names::OWN_WAKEUPS, Vec::new(), known.now.clocks.n_own_wakeups as f64);
     page.number(&names::OWN_INTERRUPTS, Vec::new(), known.totals.n_remote_interrupts as f64);
     page.number(&names::READING_TIME, Vec::new(), known.now.took_ns as f64 / 1e9);

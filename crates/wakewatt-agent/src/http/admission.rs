@@ -5,7 +5,6 @@
 
 use super::tls::{Files, Tls, TlsError};
 use crate::trouble::Teller;
-
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;

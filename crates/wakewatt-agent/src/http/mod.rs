@@ -3,7 +3,8 @@
 //! Connections (64), size of a request's head (16 KiB, 32 lines), time for the first head (5 s), for an answer (30 s; 3 minutes on a connection that is kept), between an
 //! answer and the next question (3 minutes), questions that wait (64), no bodies. After an hour an answer is a connection's last. A kept connection
 //! saves making one for each scrape (a seventh of its CPU time on one guest), and wakes nobody but once in those minutes. Where all places are taken one goes to whoever comes, from whoever has
-//! asked nothing for longest, and each answer is the last of its connection. The thread that answers also reads (`engine`).
+//! asked nothing for longest, and each answer is the last of its connection. The thread that answers also reads (`engine`): while a reading lasts nobody is answered and no limit is
+//! looked at, and who asked meanwhile is looked at before who is silent.
 
 mod admission;
 mod door;
@@ -32,6 +33,7 @@ use hyper_util::service::TowerToHyperService;
 use places::{Place, Places, Terms};
 use std::future::Future;
 use std::net::SocketAddr;
+use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -141,11 +143,11 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static
     let (pages, guard) = (TowerToHyperService::new(house.pages), house.guard);
     let answered = service_fn(|request: Request<Incoming>| {
         place.has_asked();
-        let asked = guard.refusal(&request).map_or_else(|| Ok(pages.call(request)), Err);
+        let asked = guard.refusal(&request).map_or_else(|| Continue(pages.call(request)), Break);
         async move {
             let mut answer = match asked {
-                Ok(asked) => asked.await,
-                Err(refused) => Ok(refused),
+                Continue(asked) => asked.await,
+                Break(refused) => Ok(refused),
             };
             let is_last = place.has_answer();
             if let Ok(answer) = &mut answer {

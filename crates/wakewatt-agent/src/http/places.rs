@@ -99,6 +99,8 @@ impl Places {
     async fn send_away(&self) {
         while let Some((silent, since)) = self.silent() {
             tokio::time::sleep_until(since + self.terms.patience).await;
+            // A question may lie unread since a reading began, which took the thread: whose socket has something is looked at first.
+            tokio::task::yield_now().await;
             // Who asked meanwhile stays.
             if silent.silent_since() == Some(since) {
                 return silent.leave.notify_one();
@@ -210,6 +212,29 @@ mod tests {
             let leaves = held(silent);
             assert!(places.take().await.is_some());
             leaves.await.unwrap();
+        });
+    }
+
+    #[test]
+    fn who_asked_while_the_thread_was_busy_is_not_sent_away() {
+        block_on(async {
+            let (places, mut all) = full().await;
+            // Two ask, and nobody looks until they have been silent for longer than is waited for.
+            let asks = all.split_off(1).into_iter().map(|place| {
+                tokio::spawn(async move {
+                    place.has_asked();
+                    place
+                })
+            });
+            let asks: Vec<_> = asks.collect();
+            std::thread::sleep(3 * TERMS.patience);
+            let leaves = held(all.remove(0));
+            assert!(places.take().await.is_some());
+            leaves.await.unwrap();
+            for asked in asks {
+                let stays = asked.await.unwrap();
+                assert!(tokio::time::timeout(5 * MS, stays.within(std::future::pending())).await.is_err());
+            }
         });
     }
 

@@ -120,7 +120,7 @@ fn failed(trouble: wakewatt_agent::Trouble) -> anyhow::Error {
     use wakewatt_agent::Trouble;
     match trouble {
         Trouble::Read(refusal) => refusal.into(),
-        Trouble::Start(_) | Trouble::Ended(_) | Trouble::Unconfined(_) => {
+        Trouble::Start(_) | Trouble::Clock(_) | Trouble::Ended(_) | Trouble::Unconfined(_) => {
             Failure::error(Code::CouldNotMeasure, trouble.to_string())
         }
         Trouble::Listen { .. } => trouble.into(),
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn an_agent_that_died_is_no_success() {
-        let died = failed(Trouble::Ended("reads"));
+        let died = failed(Trouble::Ended("reads and answers"));
         assert_eq!(code_of(&died), Code::CouldNotMeasure);
-        assert!(died.to_string().contains("the thread that reads ended"), "{died}");
+        assert!(died.to_string().contains("the thread that reads and answers ended"), "{died}");
     }
 }
