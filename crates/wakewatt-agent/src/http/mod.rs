@@ -2,7 +2,7 @@
 //!
 //! Connections (64), size of a request's head (16 KiB, 32 lines), time for the first head (5 s), for an answer (30 s; 3 minutes on a connection that is kept), between an
 //! answer and the next question (3 minutes), questions that wait (64), no bodies. After an hour an answer is a connection's last. A kept connection
-//! saves making one for each scrape (a seventh of its CPU time on one guest), and wakes nobody but once in those minutes. Where all places are taken one goes to whoever comes, from whoever has
+//! saves making one for each scrape (a tenth to a sixth of its CPU time on one guest), and wakes nobody but once in those minutes. Where all places are taken one goes to whoever comes, from whoever has
 //! asked nothing for longest, and each answer is the last of its connection. The thread that answers also reads (`engine`): while a reading lasts nobody is answered and no limit is
 //! looked at, and who asked meanwhile is looked at before who is silent.
 
