@@ -13,6 +13,16 @@ fn engine(root: &std::path::Path) -> Engine {
     Engine::open(Plan::of(Machine::Tree(root.into()), Sources::Quiet, "1")).unwrap()
 }
 
+/// One that keeps what it read, each second.
+fn keeping_engine(root: &std::path::Path, history: &std::path::Path) -> Engine {
+    put(root, "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
+    let mut engine = engine(root);
+    let kept = (history.to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 });
+    engine.history = Keeping::open(Some(&kept));
+    (engine.plan.interval, engine.plan.history) = (Some(FRESH), Some(kept));
+    engine
+}
+
 fn put(root: &std::path::Path, path: &str, text: &str) {
     let file = root.join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -27,11 +37,7 @@ fn setting(page: &Page, name: &str) -> Option<String> {
 #[test]
 fn no_reading_is_kept_twice() {
     let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
-    let mut engine = engine(dir.path());
-    let kept = (history.path().to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 });
-    engine.history = Keeping::open(Some(&kept));
-    (engine.plan.interval, engine.plan.history) = (Some(FRESH), Some(kept));
+    let mut engine = keeping_engine(dir.path(), history.path());
     assert!(engine.due() <= FRESH);
     // Read by whoever asked, half a second before the interval ends: that one is kept, and the next not before there can be another.
     engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
@@ -49,11 +55,7 @@ fn no_reading_is_kept_twice() {
 #[test]
 fn who_stops_it_finds_what_was_asked_answered_and_the_past_kept() {
     let (dir, history) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    put(dir.path(), "proc/stat", "cpu  1 0 0 900\ncpu0 1 0 0 900\n");
-    let mut engine = engine(dir.path());
-    let kept = (history.path().to_path_buf(), Limits { most_bytes: 1 << 20, free_share: 0.0 });
-    engine.history = Keeping::open(Some(&kept));
-    (engine.plan.interval, engine.plan.history) = (Some(FRESH), Some(kept));
+    let mut engine = keeping_engine(dir.path(), history.path());
     engine.kept_at = Instant::now().checked_sub(FRESH).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

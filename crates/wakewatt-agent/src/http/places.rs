@@ -218,18 +218,28 @@ mod tests {
     #[test]
     fn who_asked_while_the_thread_was_busy_is_not_sent_away() {
         block_on(async {
-            let (places, mut all) = full().await;
-            // Two ask, and nobody looks until they have been silent for longer than is waited for.
-            let asks = all.split_off(1).into_iter().map(|place| {
-                tokio::spawn(async move {
+            let places = Places::new(Terms { patience: 50 * MS, ..TERMS });
+            // What they ask comes before they have been silent for too long, while the thread does something else.
+            let mut asks = Vec::new();
+            for _ in 1..TERMS.most {
+                let place = places.sit(places.take().await);
+                asks.push(tokio::spawn(async move {
+                    tokio::time::sleep(MS).await;
                     place.has_asked();
                     place
-                })
-            });
-            let asks: Vec<_> = asks.collect();
-            std::thread::sleep(3 * TERMS.patience);
-            let leaves = held(all.remove(0));
-            assert!(places.take().await.is_some());
+                }));
+            }
+            let leaves = held(places.sit(places.take().await));
+            tokio::task::yield_now().await;
+            let comes = places.take();
+            tokio::pin!(comes);
+            tokio::select! {
+                biased;
+                _ = &mut comes => panic!("all are taken"),
+                () = std::future::ready(()) => {}
+            }
+            std::thread::sleep(100 * MS);
+            assert!(comes.await.is_some());
             leaves.await.unwrap();
             for asked in asks {
                 let stays = asked.await.unwrap();

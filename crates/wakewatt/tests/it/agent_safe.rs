@@ -40,12 +40,12 @@ fn it_gives_up_what_it_needs_no_more_and_still_reads_keeps_and_answers() {
     let page = agent.text();
     let held = |guard: &str| value(&page, &format!("wakewatt_agent_confined{{guard=\"{guard}\"}}")) == Some(1.0);
     assert!(held("capabilities") && held("new_privileges"), "{page}");
-    // The past is read by a thread that is made for it.
+    // The past is read by a thread that is made for it, and ends when it has had nothing to do for ten seconds.
     assert!(agent.get("/api/v1/past", "").0.starts_with("HTTP/1.1 200"));
     let pid = agent.pid();
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
         let kept = of_every_thread(pid, set);
-        assert!(kept.len() >= 3, "threads that serve, wait and look back: {kept:?}");
+        assert!(kept.len() >= 2, "threads that serve and wait, and one that looked back: {kept:?}");
         for kept in kept {
             let kept = u64::from_str_radix(&kept, 16).unwrap();
             // CAP_DAC_READ_SEARCH for a user other than root, CAP_SYS_RAWIO where registers are read.
