@@ -19,7 +19,8 @@ use crate::units::show_ns;
 use serde::Serialize;
 use wakewatt_words::{say, word};
 
-/// What a cross-CPU wake-up takes where nobody sleeps (docs/journal: 3 to 5 us); no gain goes below.
+/// What a cross-CPU wake-up takes on a polling CPU (docs/journal: 3 to 5 us). It orders candidates and is never reported:
+/// the experiment measures what polling takes on this machine.
 const AWAKE_NS: f64 = 4_000.0;
 /// The pause of doctor's wake-ups, where none was measured.
 const PAUSE_NS: u64 = 1_000_000;
@@ -97,11 +98,7 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
     }
     let candidate = |at_stake_ns, because| Some(Candidate { subject: Subject::Idle, at_stake_ns, because });
     if let Some((sample, p50_ns)) = wakeup(evidence) {
-        let because = say!(
-            "the {} wake-up takes {} as found (median); where nobody sleeps it would take a few microseconds",
-            sample.kind.word(),
-            words(p50_ns)
-        );
+        let because = say!("median {} wake-up {} with current settings", sample.kind.word(), words(p50_ns));
         return candidate((p50_ns - AWAKE_NS).max(0.0), because);
     }
     if let Some(after) = after_pause(evidence) {

@@ -33,6 +33,16 @@ impl Covers {
         }
     }
 
+    /// What an interval is good for, as a clause behind it.
+    pub fn scope(self) -> &'static str {
+        match self {
+            Covers::Window => word!("holds for this window only"),
+            Covers::Run => word!("holds for this run only"),
+            Covers::Machine => word!("holds for this machine"),
+            Covers::Machines => word!("holds for these machines"),
+        }
+    }
+
     /// For intervals that were published before they said so: of rounds.
     pub fn run() -> Covers {
         Covers::Run

@@ -4,7 +4,7 @@
 //! read of a disk's own doing does not move it. Mean and 99th percentile are secondary.
 
 use crate::bench::{BenchError, DiskSpec, disk};
-use crate::experiment::{Workload, Yield};
+use crate::experiment::{ShortMeasurement, Workload, Yield};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::samples::disk::{DiskEngine, DiskTarget};
@@ -12,6 +12,9 @@ use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::source::Source;
 use wakewatt_host::disk::target::Target;
+
+/// Discarded at the start of each measurement: the first reads after a switch.
+const SHORT_WARMUP_NS: u64 = 10_000_000;
 
 /// The workload.
 pub struct DiskWorkload<'a> {
@@ -60,13 +63,28 @@ impl Workload for DiskWorkload<'_> {
     }
 
     fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        self.measure_for(self.spec.duration_ns, stop)
+    }
+
+    fn short(&mut self) -> Option<&mut dyn ShortMeasurement> {
+        Some(self)
+    }
+}
+
+impl ShortMeasurement for DiskWorkload<'_> {
+    fn measure_for(&mut self, duration_ns: u64, stop: &AtomicBool) -> Result<Yield, String> {
         self.n_blocks += 1;
-        let spec = DiskSpec { seed: self.spec.seed.wrapping_add(self.n_blocks), ..self.spec.clone() };
+        let spec = DiskSpec {
+            seed: self.spec.seed.wrapping_add(self.n_blocks),
+            duration_ns,
+            warmup_ns: self.spec.warmup_ns.max(SHORT_WARMUP_NS),
+            ..self.spec.clone()
+        };
         match disk(&spec, self.target, self.about.clone(), stop, self.src) {
             Ok(slice) => {
                 let latency = &slice.sample.latency;
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);
-                let woken = slice.sample.cpus.first().map(|cpu| Woken { cpu: *cpu, n: latency.n });
+                let woken = slice.sample.cpus.first().map(|cpu| Woken::new(*cpu, latency.n));
                 Ok(Yield {
                     woken: woken.filter(|_| slice.sample.depth == 1),
                     values: vec![at(0.5), Some(latency.mean_ns), at(0.99)],

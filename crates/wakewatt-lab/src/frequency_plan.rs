@@ -47,7 +47,7 @@ pub fn frequency_plan(time_ns: u64) -> Plan {
         measure_ns,
         looks,
         // A governor that is changed must settle first.
-        interleave_ns: None,
+        short_ns: None,
         again_every,
         margin_ratio: 1.05,
         seed: None,

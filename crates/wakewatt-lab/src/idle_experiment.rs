@@ -8,9 +8,11 @@ use crate::experiment::{self, Around, Design, Moment, Workload};
 use crate::idle_plan;
 use crate::setting_arms::{DeviceLimit, ReadyArm, SettingArms, resolve_arms};
 use wakewatt_core::facts::Snapshot;
-use wakewatt_core::samples::experiment::ExperimentRun;
+use wakewatt_core::samples::experiment::{Arm, ExperimentRun};
 use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::samples::study::Skipped;
+use wakewatt_core::stats::paired::median;
+use wakewatt_core::units::rough_ns;
 use wakewatt_tune::begin::{begin, check};
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::qos_global;
@@ -40,9 +42,22 @@ pub fn run(
         false => None,
     };
     let mut arms = SettingArms::new(ready, &host.facts, session, Box::new(DeviceLimit::default()));
-    let progress = |moment: &Moment, _: &ExperimentRun| lab.tell.progress(moment.share, &moment.words);
+    let progress = |moment: &Moment, run: &ExperimentRun| match so_far(run) {
+        Some(known) => lab.tell.progress(moment.share, &format!("round {}: {known}", run.n_rounds())),
+        None => lab.tell.progress(moment.share, &moment.words),
+    };
     let around = Around { src: lab.src, clock: lab.clock, stop: lab.stop, progress: &progress };
     Ok((experiment::run(&mut arms, workload, design, around)?, skipped))
+}
+
+/// What is known already: `52 us current settings, 7.3 us idle states disabled (polling) so far`.
+fn so_far(run: &ExperimentRun) -> Option<String> {
+    let one = |arm: &Arm| {
+        let values: Vec<f64> = run.values(&arm.id, 0).map(|(_, value)| value).collect();
+        (values.len() >= 3).then(|| format!("{} {}", rough_ns(median(&values)), arm.title))
+    };
+    let all: Vec<String> = run.arms.iter().filter_map(one).collect();
+    (all.len() == run.arms.len()).then(|| format!("{} so far", all.join(", ")))
 }
 
 /// The arms that could not be had, as steps that were not done.

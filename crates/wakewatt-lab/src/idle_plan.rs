@@ -3,7 +3,7 @@
 //! `found`: nothing is held. `shallow`: the global limit is held at the exit latency of the shallowest state that sleeps, so
 //! only that one and polling remain; it is an arm only where deeper states exist. `poll`: the limit is held at zero.
 //! Where somebody left per-CPU limits, `lifted` removes them for its blocks (journaled, guarded, put back): otherwise
-//! "as found" would already be polling and the experiment would find nothing. The plan `idle` has the first three as text.
+//! "current settings" would already be polling and the experiment would find nothing. The plan `idle` has the first three as text.
 
 use crate::plan::{ArmLimit, PlanArm};
 use wakewatt_core::cpuset::CpuSet;
@@ -24,11 +24,11 @@ pub fn arms(facts: &Snapshot, cpus: &CpuSet) -> Result<Vec<PlanArm>, String> {
         ));
     }
     let held = |name: &str, title: &str, limit| PlanArm { limit: Some(limit), ..PlanArm::new(name, title) };
-    let mut arms = vec![PlanArm::new("found", "as found")];
+    let mut arms = vec![PlanArm::new("found", "current settings")];
     if crate::idle_limits::shallowest(facts).is_ok() {
         arms.push(held(SHALLOW, "shallow", ArmLimit::Shallowest));
     }
-    arms.push(held(POLL, "no sleep (polling)", ArmLimit::At(LatencyLimit::Poll)));
+    arms.push(held(POLL, "idle states disabled (polling)", ArmLimit::At(LatencyLimit::Poll)));
     let limited = facts.qos.per_cpu.cpus_where(|l| *l != LatencyLimit::None).and(cpus);
     if !limited.is_empty() {
         let lift = Request::new("qos.cpu", Place::Cpus(limited), &LatencyLimit::None.to_string());

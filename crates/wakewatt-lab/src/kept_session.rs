@@ -44,15 +44,13 @@ pub fn read(path: &Path) -> Result<KeptSession, RunFolderError> {
     let named: Named = toml::from_str(&head.plan)
         .map_err(|e| RunFolderError::Bad(format!("{}: its plan has no name: {e}", path.display())))?;
     let ended = std::fs::metadata(path.join(BLOCKS)).and_then(|meta| meta.modified()).ok();
-    let mut run = ExperimentRun {
+    let run = ExperimentRun {
         arms: head.arms,
         metrics: head.metrics,
         blocks: blocks.into_iter().map(|kept| kept.block).collect(),
         seed: head.seed,
         ..ExperimentRun::default()
     };
-    // As when it ran: which blocks lost unequally is known when their round is over.
-    run.reject_unequal_losses();
     Ok(KeptSession {
         plan: named.name,
         host: head.host,

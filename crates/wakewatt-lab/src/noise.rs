@@ -1,18 +1,14 @@
-//! What may have spoiled a block: steal by the hypervisor, load from others, throttling.
+//! What may have disturbed a measurement: steal by the hypervisor, load from others, throttling.
 //!
-//! Counters are read before and after; the note says what happened on the measured CPUs in that time. A note alone does
-//! not reject a block: randomised order spreads disturbances over the arms, and the reader sees them. But where other
-//! work kept the CPUs busy for most of the block, they hardly slept under any arm, and the block says nothing about
-//! sleeping: it does not count, whichever arm it was.
+//! Counters are read before and after; the note says what happened on the measured CPUs in that time. It discards nothing
+//! by itself: random order spreads disturbances over the variants, and the reader sees them. A plan may declare limits.
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::load::{CpuTime, between, cpu_times};
 use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO, Taken};
 use wakewatt_core::source::Source;
-
-/// Above this share the block does not count.
-const BUSY_RATIO: f64 = 0.5;
+use wakewatt_core::units::Cpu;
 
 /// Above which noise a block does not count. A limit is declared before the run, never chosen after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,9 +23,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Only what says nothing about sleeping: CPUs that others keep busy.
+    /// None: noise widens intervals and discards nothing.
     fn default() -> Self {
-        Limits { steal_ratio: f64::INFINITY, foreign_ratio: BUSY_RATIO, is_throttling_spoilt: false }
+        Limits { steal_ratio: f64::INFINITY, foreign_ratio: f64::INFINITY, is_throttling_spoilt: false }
     }
 }
 
@@ -136,6 +132,21 @@ impl NoiseCounters {
         self
     }
 
+    /// The share of its time in which a CPU had nothing to do, polling included; none where it is not counted.
+    pub fn idle_ratio(&self, before: &NoiseCounters, cpu: Cpu) -> Option<f64> {
+        let passed = between(&self.cpus, &before.cpus);
+        let passed = passed.iter().find(|passed| passed.cpu == Some(cpu))?;
+        passed.ratio(passed.idle_ns.saturating_add(passed.iowait_ns))
+    }
+
+    /// Steal of one CPU; none where it is not counted.
+    pub fn steal_ns(&self, before: &NoiseCounters, cpu: Cpu) -> Option<u64> {
+        between(&self.cpus, &before.cpus)
+            .into_iter()
+            .find(|passed| passed.cpu == Some(cpu))
+            .map(|passed| passed.steal_ns)
+    }
+
     /// What happened since `before`; `window_ns` is the time between.
     pub fn since(&self, before: &NoiseCounters, window_ns: u64) -> Noise {
         let passed = between(&self.cpus, &before.cpus);
@@ -185,8 +196,13 @@ mod tests {
         assert_eq!(before.since(&before, 1_000_000_000), Noise::default());
         let busy = read("//- /proc/stat\ncpu0 200 0 0 0 0 0 0 0 0 0\ncpu1 90 0 0 0 0 0 0 0 0 0\n");
         let busy = busy.since(&before, 1_000_000_000);
-        assert!(busy.spoilt(&limits, false).unwrap().to_string().contains("95 % busy"));
-        assert_eq!(busy.spoilt(&limits, true), None);
+        assert_eq!(busy.spoilt(&Limits::default(), false), None, "a neighbour discards nothing unless a plan says so");
+        let half = Limits { foreign_ratio: 0.5, ..limits };
+        assert!(busy.spoilt(&half, false).unwrap().to_string().contains("95 % busy"));
+        assert_eq!(busy.spoilt(&half, true), None);
+        let later = read("//- /proc/stat\ncpu0 100 0 0 30 0 0 0 10 0 0\ncpu1 9 0 0 0 0 0 0 0 0 0\n");
+        assert_eq!((later.idle_ratio(&before, 0), later.idle_ratio(&before, 1)), (Some(0.75), Some(0.0)));
+        assert_eq!(later.idle_ratio(&before, 2), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Where a run is kept, so that one that was killed goes on: the plan as it was, the head, and every finished block.
 //!
 //! `plan.toml` is a copy of the plan's text, `head.json` says what must be the same to go on (host, kernel, plan, arms,
-//! metrics, seed), `blocks.jsonl` has a line per finished block, each made durable before the next begins. A line that a
-//! kill cut short is cut off when the run goes on; a full disk leaves the whole lines before it.
+//! metrics, seed), `blocks.jsonl` has a line per finished measurement, made durable at most once a second. A line that a
+//! kill cut short is cut off when the run is resumed; a full disk leaves the whole lines before it.
 //!
 //! A kept plan names commands, and going on runs them. So a folder that is continued must be the caller's, in nobody
 //! else's reach, and its files are read through the folder that was looked at.
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::samples::study::{Skipped, StudyHost};
 use wakewatt_host::input;
@@ -104,7 +105,11 @@ pub struct RunFolder {
     /// The folder as it was looked at.
     trusted: TrustedFolder,
     blocks: Option<(File, u64)>,
+    synced_at: Option<Instant>,
 }
+
+/// Measurements are made durable this often.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 fn fail(path: &Path, doing: &str, e: &dyn std::fmt::Display) -> String {
     format!("{}: cannot {doing}: {e}", path.display())
@@ -166,7 +171,7 @@ impl RunFolder {
         write(BLOCKS, b"")?;
         // Last: a folder with a head is whole.
         write(HEAD, &bytes)?;
-        Ok(RunFolder { path: path.into(), trusted, blocks: None })
+        Ok(RunFolder { path: path.into(), trusted, blocks: None, synced_at: None })
     }
 
     /// Opens one to go on, or to read: its head and its blocks.
@@ -189,7 +194,7 @@ impl RunFolder {
         }
         let bytes = read(BLOCKS)?;
         let (blocks, n_good) = blocks_of(path, &bytes)?;
-        let mut folder = RunFolder { path: path.into(), trusted, blocks: None };
+        let mut folder = RunFolder { path: path.into(), trusted, blocks: None, synced_at: None };
         if n_good < bytes.len() {
             folder
                 .file()?
@@ -216,16 +221,21 @@ impl RunFolder {
         self.blocks.as_mut().ok_or_else(|| "no file".into())
     }
 
-    /// Keeps a block, durably; where that fails, what was there before is still whole.
+    /// Appends a measurement; where that fails, what was there before is still whole. It is made durable once a second: a
+    /// power failure costs a second of short measurements, and a sync between them would disturb what they measure.
     pub fn keep(&mut self, block: &KeptBlock) -> Result<(), String> {
         let path = self.path.join(BLOCKS);
         let mut line = serde_json::to_vec(block).map_err(|e| fail(&path, "write", &e))?;
         line.push(b'\n');
+        let is_due = self.synced_at.is_none_or(|at| at.elapsed() >= SYNC_EVERY);
         let (file, length) = self.file()?;
-        let written = file.write_all(&line).and_then(|()| file.sync_data());
+        let written = file.write_all(&line).and_then(|()| if is_due { file.sync_data() } else { Ok(()) });
         match written {
             Ok(()) => {
                 *length += line.len() as u64;
+                if is_due {
+                    self.synced_at = Some(Instant::now());
+                }
                 Ok(())
             }
             Err(e) => {
@@ -258,7 +268,7 @@ mod tests {
     }
 
     fn head() -> Head {
-        let arm = Arm { id: "found".into(), title: "as found".into(), settings: vec!["nothing".into()] };
+        let arm = Arm { id: "found".into(), title: "current settings".into(), settings: vec!["nothing".into()] };
         let host = StudyHost { name: "a".into(), kernel: "6.1".into(), cpus: "2".into() };
         Head::new(host, 3, "format = 1\n", (vec![arm], vec![]))
     }

@@ -21,7 +21,7 @@ use wakewatt_host::sink::Sink;
 use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::qos_global::GlobalLimit;
 use wakewatt_tune::resolve::{Step, resolve};
-use wakewatt_tune::session::{Session, SettingSet};
+use wakewatt_tune::session::{Session, SettingSet, is_instant};
 
 /// An arm that can be entered here.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub struct ReadyArm {
     pub beside: Option<Vec<String>>,
     /// What to know: places left out, settings that are so already.
     pub notes: Vec<String>,
+    /// Is entering it a matter of microseconds that moves nothing else?
+    pub is_instant: bool,
     /// Idle states it switches off: CPU and index.
     off: Vec<(u32, u32)>,
 }
@@ -85,6 +87,9 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
         Some(ArmLimit::At(limit)) => Some(limit).filter(|l| *l != LatencyLimit::None),
         None => None,
     };
+    if arm.is_control {
+        settings.push(format!("{GLOBAL} held open without a limit: switched like the others, and nothing changes"));
+    }
     if let Some(limit) = limit {
         // One that is there and cannot be read (denied, not recorded) is tried; the rehearsal tells.
         if host.source.read(GLOBAL).is_err_and(|e| e.kind == ErrorKind::Absent) {
@@ -118,9 +123,11 @@ fn resolve_arm(host: &Host<'_>, arm: &PlanArm) -> Result<ReadyArm, String> {
     Ok(ReadyArm {
         arm: Arm { id: arm.name.clone(), title, settings },
         set: SettingSet { requests: arm.requests.clone(), command: arm.command.clone() },
-        limit,
+        limit: limit.or(arm.is_control.then_some(LatencyLimit::None)),
         beside: arm.beside.clone(),
         notes,
+        // A limit is a write to an open file; settings are where their knobs say so, and a program never is.
+        is_instant: arm.beside.is_none() && arm.command.is_none() && is_instant(&resolved),
         off,
     })
 }
@@ -299,9 +306,7 @@ impl Arms for SettingArms<'_> {
     }
 
     fn is_instant(&self) -> bool {
-        // A limit is a write to an open file; settings are where their knobs say so, and a program never is.
-        self.arms.iter().all(|arm| arm.beside.is_none())
-            && self.session.as_ref().is_none_or(|session| self.sets.iter().all(|set| session.is_short(*set)))
+        self.arms.iter().all(|arm| arm.is_instant)
     }
 
     fn contradiction(&self, index: usize, idle: &[IdleDelta]) -> Option<String> {

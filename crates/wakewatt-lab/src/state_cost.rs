@@ -28,8 +28,13 @@ use wakewatt_core::units::Cpu;
 use wakewatt_host::affinity::Pinned;
 use wakewatt_host::clock::monotonic_ns;
 
-/// Six, so that the range of the rounds' differences covers their median with 97 %.
-pub const ROUNDS: u32 = 6;
+/// The fewest rounds: the range of six differences covers their median with 97 %. What is measured beside the wake-ups is
+/// measured in these.
+const LEAST_ROUNDS: u32 = 6;
+/// How long one state is measured before the next.
+const SLICE_NS: u64 = 150_000_000;
+/// Fewer wake-ups have no steady median.
+const LEAST_WAKES: u64 = 40;
 /// Discarded at the start of each slice: the governor's and the caches' memory of the state before.
 const WARMUP_NS: u64 = 20_000_000;
 
@@ -79,6 +84,14 @@ struct WorkPool {
     round_again_p50_ns: Vec<u64>,
 }
 
+impl StateCostSpec {
+    /// As many rounds as the time has room for, because what drifts between two rounds widens no interval.
+    fn n_rounds(&self) -> u32 {
+        let slice_ns = SLICE_NS.max(self.gap_ns.saturating_mul(LEAST_WAKES));
+        u32::try_from(self.duration_ns / slice_ns).unwrap_or(u32::MAX).max(LEAST_ROUNDS)
+    }
+}
+
 /// Measures every state of the arms, then puts all back. Reasons for what is missing are added to `not_done`.
 pub fn state_costs(
     spec: &StateCostSpec,
@@ -108,7 +121,8 @@ pub fn state_costs(
     let rejected_before: Vec<Option<u64>> = arms.states().iter().map(|s| n_rejected(src, spec.cpu, s.index)).collect();
     let (mut random, mut n_rounds) = (Random::new(spec.seed), 0);
     let mut order: Vec<usize> = (0..n_states).collect();
-    'rounds: for round in 0..ROUNDS {
+    let all_rounds = spec.n_rounds();
+    'rounds: for round in 0..all_rounds {
         random.shuffle(&mut order);
         n_rounds = round + 1;
         for (at, &state) in order.iter().enumerate() {
@@ -117,8 +131,8 @@ pub fn state_costs(
             }
             let name = &arms.states()[state].name;
             lab.tell.progress(
-                (f64::from(round) + at as f64 / n_states as f64) / f64::from(ROUNDS),
-                &format!("round {} of {ROUNDS}: only {name} on CPU {}", round + 1, spec.cpu),
+                (f64::from(round) + at as f64 / n_states as f64) / f64::from(all_rounds),
+                &format!("round {} of {all_rounds}: only {name} on CPU {}", round + 1, spec.cpu),
             );
             if failed[state].is_some() {
                 continue;
@@ -136,6 +150,9 @@ pub fn state_costs(
                         say_once(not_done, &format!("{} wake-up", kind.word()), &why);
                     }
                 }
+            }
+            if round >= LEAST_ROUNDS {
+                continue;
             }
             if spec.has_first_work {
                 own[state].extend(own_ratio(spec.cpu, src));
@@ -194,7 +211,7 @@ fn say_once(not_done: &mut Vec<NotDone>, what: &str, why: &BenchError) {
 }
 
 fn first_work(spec: &StateCostSpec, piece: Piece, n_units: u64) -> FirstWorkSpec {
-    let duration_ns = spec.duration_ns / u64::from(ROUNDS) / PIECES.len() as u64;
+    let duration_ns = spec.duration_ns / u64::from(LEAST_ROUNDS) / PIECES.len() as u64;
     FirstWorkSpec { cpu: spec.cpu, piece, n_units, gap_ns: spec.gap_ns, warmup_ns: WARMUP_NS, duration_ns }
 }
 
@@ -304,7 +321,7 @@ fn wake_ups(
     src: &dyn Source,
     stop: &AtomicBool,
 ) -> Result<WakeupSlice, BenchError> {
-    let duration_ns = spec.duration_ns / u64::from(ROUNDS);
+    let duration_ns = spec.duration_ns / u64::from(spec.n_rounds());
     if kind == WakeKind::Timer {
         let timer = TimerSpec { gap_ns: spec.gap_ns, warmup_ns: WARMUP_NS, ..TimerSpec::on(spec.cpu, duration_ns) };
         return bench::timer(&timer, stop, src);

@@ -6,20 +6,19 @@
 //! between wake-ups are drawn anew for each round and are the same for all its arms: every arm sleeps through the same plan.
 
 use crate::bench::gaps::Gaps;
-use crate::bench::idle_counters;
-use crate::bench::slice::with_lateness;
 use crate::bench::{
     DEFAULT_GAP_NS, IdleBaseline, NetworkSpec, RemoteKind, RemoteSpec, RespondSpec, Responder, TimerSpec, clock_bound,
     remote, round_trip, timer,
 };
-use crate::experiment::{Sliced, Workload, Yield};
+use crate::experiment::{ShortMeasurement, Workload, Yield};
 use crate::load::schedule::stream_seed;
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::distribution::{Distribution, Recorder};
+use wakewatt_core::distribution::Recorder;
 use wakewatt_core::samples::experiment::Metric;
 use wakewatt_core::samples::network::Transport;
+use wakewatt_core::samples::tail::MIN_BEYOND;
 use wakewatt_core::samples::waker::{Pauses, Waker};
 use wakewatt_core::samples::woken::Woken;
 use wakewatt_core::source::Source;
@@ -27,11 +26,11 @@ use wakewatt_core::units::Cpu;
 use wakewatt_host::clock::monotonic_ns;
 use wakewatt_host::sleep::sleep_until;
 
-/// One block's parts: share of its length for each probe. Most is the primary one's, whose 99th percentile needs a thousand.
+/// Share of a whole measurement for each probe. Most is the primary one's, whose 99th percentile needs a thousand.
 const TIMER_SHARE: f64 = 0.15;
 const REMOTE_SHARE: f64 = 0.7;
 const NETWORK_SHARE: f64 = 0.15;
-/// Discarded at the start of each probe; the block's own warm-up came before.
+/// Discarded at the start of each probe: the first wake-ups after a switch.
 const WARMUP_NS: u64 = 20_000_000;
 
 /// So much longer than its pause a wake-up takes, until the next begins.
@@ -92,10 +91,6 @@ impl<'a> WakeWorkload<'a> {
         self.seed.map_or(Pauses::Fixed, |s| Pauses::Exponential { seed: seed(s) })
     }
 
-    fn part(&self, share: f64, of: usize) -> u64 {
-        part_of(self.block_ns, share) / of.max(1) as u64
-    }
-
     fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         if self.from_cpu.is_some() {
@@ -108,17 +103,17 @@ impl<'a> WakeWorkload<'a> {
         parts
     }
 
-    fn run(&self, part: Part, (at, of): (usize, usize), stop: &AtomicBool) -> Result<Measured, String> {
+    /// One probe for so long.
+    fn probe(&self, part: Part, duration_ns: u64, stop: &AtomicBool) -> Result<Measured, String> {
         let fail = |e: crate::bench::BenchError| e.to_string();
         let alone = |hist: Recorder| Measured { hist: hist.into_histogram(), rung: None };
-        // Every slice has pauses of its own, the same for all arms.
-        let pauses = self.pauses(part as u64 + 16 * at as u64);
+        let pauses = self.pauses(part as u64);
         match (part, self.from_cpu, &self.responder) {
             (Part::Remote, Some(from_cpu), _) => {
                 let spec = RemoteSpec {
                     warmup_ns: WARMUP_NS,
                     pauses,
-                    ..RemoteSpec::between(RemoteKind::Eventfd, from_cpu, self.cpu, self.part(REMOTE_SHARE, of))
+                    ..RemoteSpec::between(RemoteKind::Eventfd, from_cpu, self.cpu, duration_ns)
                 };
                 let slice = remote(&spec, stop, self.src).map_err(fail)?;
                 let rung = slice.sample.waker.map(|waker| (waker, slice.late.into_histogram()));
@@ -129,17 +124,57 @@ impl<'a> WakeWorkload<'a> {
                     warmup_ns: WARMUP_NS,
                     pauses,
                     local_responder_cpu: Some(self.cpu),
-                    ..NetworkSpec::to(Transport::Udp, responder.address(), from_cpu, self.part(NETWORK_SHARE, of))
+                    ..NetworkSpec::to(Transport::Udp, responder.address(), from_cpu, duration_ns)
                 };
                 round_trip(&spec, stop, self.src).map(|s| alone(s.hists.round_trip)).map_err(fail)
             }
             _ => {
-                let spec =
-                    TimerSpec { warmup_ns: WARMUP_NS, pauses, ..TimerSpec::on(self.cpu, self.part(TIMER_SHARE, of)) };
+                let spec = TimerSpec { warmup_ns: WARMUP_NS, pauses, ..TimerSpec::on(self.cpu, duration_ns) };
                 timer(&spec, stop, self.src).map(|s| alone(s.hist)).map_err(fail)
             }
         }
     }
+
+    /// The probes asked for, one after the other; the values of the others are none.
+    fn probes(&self, asked: &[(Part, u64)], stop: &AtomicBool) -> Result<Yield, String> {
+        let cpus: Vec<Cpu> = self.cpus().iter().collect();
+        let baseline = IdleBaseline::read(self.src, &cpus);
+        let mut all = Yield::default();
+        let mut n_woken = 0;
+        for part in self.parts() {
+            let Some((_, duration_ns)) = asked.iter().find(|(wanted, _)| *wanted == part) else {
+                all.values.extend(QUANTILES.map(|_| None));
+                continue;
+            };
+            let (hist, rung) = match self.probe(part, *duration_ns, stop) {
+                Ok(measured) => (Some(measured.hist), measured.rung),
+                // An interrupt cuts a measurement short; it is then discarded, not an error.
+                Err(_) if stop.load(Ordering::Relaxed) => (None, None),
+                Err(why) => return Err(why),
+            };
+            n_woken += hist.as_ref().map_or(0, Histogram::len);
+            let n_missed = rung.as_ref().map_or(0, |(waker, _)| waker.n_missed);
+            all.values.extend(QUANTILES.map(|(q, ..)| censored_quantile(hist.as_ref()?, q, n_missed)));
+            all.latencies.push((part.id().into(), part.pooled_title().into(), hist));
+            if let Some((waker, late)) = rung {
+                all.waker = Some(waker);
+                all.latencies.push((LATE_ID.into(), LATE_TITLE.into(), Some(late)));
+            }
+        }
+        all.idle = baseline.since(self.src);
+        all.woken = Some(Woken::new(self.cpu, n_woken));
+        Ok(all)
+    }
+}
+
+/// A quantile of samples of which so many are missing: each counts as longer than any that was measured. None where fewer
+/// than ten samples lie beyond it, or the quantile itself is missing.
+fn censored_quantile(hist: &Histogram<u64>, q: f64, n_missing: u64) -> Option<f64> {
+    let n = hist.len() as f64;
+    let n_all = n + n_missing as f64;
+    let is_supported = n_all * (1.0 - q) >= MIN_BEYOND as f64;
+    let rank = n_all * q;
+    (is_supported && rank <= n).then(|| hist.value_at_quantile(rank / n) as f64)
 }
 
 /// What a part came to; of wake-ups by another CPU also how the waker kept its plan, and how late it rang.
@@ -228,67 +263,44 @@ impl Workload for WakeWorkload<'_> {
     }
 
     fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
-        let whole = self.slice(0, 1, stop)?;
-        Ok(self.whole(vec![whole]))
+        let share = |part: Part| match part {
+            Part::Remote => REMOTE_SHARE,
+            Part::Timer => TIMER_SHARE,
+            Part::Network => NETWORK_SHARE,
+        };
+        let asked: Vec<(Part, u64)> =
+            self.parts().into_iter().map(|part| (part, part_of(self.block_ns, share(part)))).collect();
+        self.probes(&asked, stop)
     }
 
-    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
+    fn short(&mut self) -> Option<&mut dyn ShortMeasurement> {
         Some(self)
     }
 }
 
-impl Sliced for WakeWorkload<'_> {
-    fn block_ns(&self) -> u64 {
-        self.block_ns
+impl ShortMeasurement for WakeWorkload<'_> {
+    /// The primary probe alone.
+    fn measure_for(&mut self, measure_ns: u64, stop: &AtomicBool) -> Result<Yield, String> {
+        let primary = self.parts().into_iter().next();
+        let asked: Vec<(Part, u64)> = primary.into_iter().map(|part| (part, measure_ns)).collect();
+        self.probes(&asked, stop)
     }
+}
 
-    fn slice(&mut self, at: usize, of: usize, stop: &AtomicBool) -> Result<Yield, String> {
-        let cpus: Vec<Cpu> = self.cpus().iter().collect();
-        let baseline = IdleBaseline::read(self.src, &cpus);
-        let mut result = Yield::default();
-        let mut n_woken = 0;
-        for part in self.parts() {
-            let (hist, rung) = match self.run(part, (at, of), stop) {
-                Ok(measured) => (Some(measured.hist), measured.rung),
-                // An interrupt cuts a block short; it is then rejected, not an error.
-                Err(_) if stop.load(Ordering::Relaxed) => (None, None),
-                Err(why) => return Err(why),
-            };
-            n_woken += hist.as_ref().map_or(0, Histogram::len);
-            result.latencies.push((part.id().into(), part.pooled_title().into(), hist));
-            if let Some((waker, late)) = rung {
-                result.waker = Some(waker);
-                result.latencies.push((LATE_ID.into(), LATE_TITLE.into(), Some(late)));
-            }
-        }
-        result.idle = baseline.since(self.src);
-        result.woken = Some(Woken { cpu: self.cpu, n: n_woken });
-        Ok(result)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wakewatt_core::distribution::histogram;
 
-    fn whole(&self, slices: Vec<Yield>) -> Yield {
-        let mut all =
-            Yield { waker: Waker::together(slices.iter().filter_map(|s| s.waker.as_ref())), ..Yield::default() };
-        let n_woken = slices.iter().filter_map(|slice| Some(slice.woken?.n)).sum();
-        all.woken = Some(Woken { cpu: self.cpu, n: n_woken });
-        for slice in slices {
-            for (id, title, hist) in slice.latencies {
-                match (all.latencies.iter_mut().find(|(known, ..)| *known == id), hist) {
-                    // All have the same bounds, so nothing is out of range.
-                    (Some((.., Some(sum))), Some(hist)) => drop(sum.add(&hist)),
-                    (Some((.., sum)), Some(hist)) => *sum = Some(hist),
-                    (Some(_), None) => {}
-                    (None, hist) => all.latencies.push((id, title, hist)),
-                }
-            }
-            idle_counters::add(&mut all.idle, slice.idle);
-        }
-        let of = |id: &str| all.latencies.iter().find(|(known, ..)| known == id).and_then(|(.., hist)| hist.as_ref());
-        for part in self.parts() {
-            let distribution = of(part.id()).map(Distribution::of).unwrap_or_default();
-            all.values.extend(QUANTILES.map(|(q, ..)| distribution.quantile(q).map(|v| v.value_ns as f64)));
-        }
-        all.waker = all.waker.map(|waker| of(LATE_ID).map_or(waker, |late| with_lateness(waker, late)));
-        all
+    #[test]
+    fn a_missing_wake_up_counts_as_longer_than_any_other() {
+        let mut hist = histogram();
+        (1..=100).for_each(|us| hist.saturating_record(us * 1000));
+        let median_us = |n_missing| censored_quantile(&hist, 0.5, n_missing).map(|ns| (ns / 1e3).round());
+        assert_eq!((median_us(0), median_us(20), median_us(99)), (Some(50.0), Some(60.0), Some(100.0)));
+        assert_eq!(median_us(101), None, "more than half are missing");
+        assert_eq!(censored_quantile(&hist, 0.99, 0), None, "one sample lies beyond it");
+        (0..900).for_each(|_| hist.saturating_record(50_000));
+        assert!(censored_quantile(&hist, 0.99, 0).is_some_and(|ns| (90_000.0..=91_000.0).contains(&ns)));
     }
 }

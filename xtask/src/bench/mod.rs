@@ -26,6 +26,7 @@ mod simulate;
 mod sleepers;
 mod startup;
 mod trace;
+mod verdict;
 mod versus;
 mod wakeup;
 mod watch;
@@ -38,12 +39,13 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, payers, history;
-    /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
+    /// and only when named: verdict, 40 runs of doctor, and verdict-aa, 40 experiments on nothing, which switch idle
+    /// settings (root, 25 and 20 minutes); compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
     /// blocks kept (--save); replay, which turns idle settings of this machine and back; and recompute, alone: published figures again from raw values
     what: Vec<String>,
-    /// Pairs of compare-aa
-    #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]
-    pairs: usize,
+    /// Pairs of compare-aa; runs of verdict
+    #[arg(long, value_name = "N")]
+    pairs: Option<usize>,
     /// A plan of blocks, in place of k0-shop and k3-disk
     #[arg(long, value_name = "PLAN")]
     plan: Vec<String>,
@@ -119,7 +121,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     print!("{table}");
     let (mut raw, mut is_all_met) = (Vec::new(), true);
     let is_named = |name: &str| args.what.iter().any(|w| w == name);
-    let aa = |binary: &Path| compare_aa::measure(binary, args.pairs);
+    let aa = |binary: &Path| compare_aa::measure(binary, args.pairs.unwrap_or(compare_aa::PAIRS));
+    let verdict = |binary: &Path| verdict::measure(binary, args.pairs.unwrap_or(verdict::RUNS));
     let mut chosen: Vec<(&str, Chosen<'_>)> = Vec::new();
     for (name, measure) in ALL {
         if args.what.is_empty() || is_named(name) {
@@ -128,6 +131,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     }
     if is_named("compare-aa") {
         chosen.push(("compare-aa", &aa));
+    }
+    if is_named("verdict") {
+        chosen.push(("verdict", &verdict));
+    }
+    let on_nothing = |binary: &Path| verdict::on_nothing(binary, args.pairs.unwrap_or(verdict::RUNS));
+    if is_named("verdict-aa") {
+        chosen.push(("verdict-aa", &on_nothing));
     }
     if is_named("replay") {
         chosen.push(("replay", &replay::measure));

@@ -1,18 +1,19 @@
-//! What rules make of an experiment: how sure it makes them, what they may sell on it, and what it says of polling in a guest.
+//! What rules make of an experiment: how sure it makes them, what they propose on it, and what it says of polling in a guest.
 //!
-//! Confidence is computed: low where the hour was not clean, or half of the blocks were lost; medium where a quarter was, or where the
-//! near end of the interval is no effect worth a change; else high. A remedy is sold only on a clean hour, and only where the
-//! arm was what it is called: a CPU that was awake at most of its wake-ups tells nothing about sleep.
+//! Confidence is computed: low where no size is reported or half of the measurements were discarded; medium beside other load, where a
+//! quarter was discarded, or where the near end of the interval is no effect worth a change; else high. A fix is proposed where
+//! the variant deserves its name: a CPU that was awake at most of its wake-ups says nothing about idle states.
 //!
-//! That goes for every rule, also for one that has no experiment of its own. A plan is offered on a cost. Where the cost follows from
-//! facts (predicted) it is the same at any hour. Where it was measured, or nobody knows it and a setting alone speaks for the
-//! change, a machine too busy to be measured has nothing to offer: [`offered`] takes the plan out and says why.
+//! That goes for every rule, also for one that has no experiment of its own: on a machine too busy to be measured, a plan
+//! that rests on a setting alone is withheld and the reason given ([`offered`]). A cost that follows from facts holds at any
+//! hour.
 
 use super::{Answer, Confidence, CostBasis, joined};
 use crate::evidence::Evidence;
 use crate::samples::compared::{Compared, POLL};
 use crate::samples::experiment::{Effect, ExperimentRun};
 use crate::samples::grade::Grade;
+use crate::samples::not_done::{NotDone, Step, Why};
 use crate::samples::side_effect::Witnessed;
 use crate::stats::paired::NEGLIGIBLE_RATIO;
 use wakewatt_words::{say, word};
@@ -21,40 +22,31 @@ use wakewatt_words::{say, word};
 pub(super) fn confidence(run: &ExperimentRun, effect: &Effect) -> Confidence {
     let (n, lost) = (run.blocks.len(), run.n_rejected());
     let near = if effect.ratio >= 1.0 { effect.ratio_low } else { 1.0 / effect.ratio_high };
-    if run.graded().grade != Grade::Clean || 2 * lost > n {
+    let grade = run.graded().grade;
+    if grade == Grade::Refused || 2 * lost > n {
         Confidence::Low
-    } else if 4 * lost > n || near < NEGLIGIBLE_RATIO || !run.ended.is_final() {
+    } else if grade == Grade::Loaded || 4 * lost > n || near < NEGLIGIBLE_RATIO || !run.ended.is_final() {
         Confidence::Medium
     } else {
         Confidence::High
     }
 }
 
-/// Why no remedy is sold on this run, as a sentence to put before what could be done; none where one is.
-pub(super) fn not_sold(run: &ExperimentRun) -> Option<String> {
+/// Why no fix is proposed on this run, as a sentence to put before what could be done; none where one is.
+pub(super) fn not_proposed(run: &ExperimentRun) -> Option<String> {
     let graded = run.graded();
-    let what = match graded.grade {
-        Grade::Clean => return None,
-        Grade::Loaded => word!("an effect of that hour"),
-        Grade::Refused => word!("mostly not the setting's doing"),
-    };
-    Some(say!(
-        "This is {what} ({}), so no setting is proposed on it: repeat it when the machine is quiet (wakewatt doctor \
-         --wait-quiet 10min).",
-        graded.reasons()
-    ))
+    (graded.grade == Grade::Refused)
+        .then(|| say!("No setting is proposed on this run: {}. Repeat it (wakewatt doctor).", graded.reasons()))
 }
 
-/// Why nothing could be measured here as it is, as a sentence; none where an experiment had a clean hour, or none ran.
+/// Why nothing could be measured here, as a sentence; none where an experiment ran, or was not tried.
 pub(super) fn too_busy(evidence: &Evidence) -> Option<String> {
-    let best = evidence.samples.all_experiments().map(ExperimentRun::graded).min_by_key(|graded| graded.grade)?;
-    (best.grade != Grade::Clean).then(|| {
-        say!(
-            "Not measured now: the machine was too busy ({}), so no setting is proposed: repeat it when the machine is quiet \
-             (wakewatt doctor --wait-quiet 10min).",
-            best.reasons()
-        )
-    })
+    let is_it = |left: &&NotDone| left.step == Step::Experiment && matches!(left.why, Why::TooBusy(_));
+    let left = evidence.not_done.iter().find(is_it)?;
+    Some(say!(
+        "Not measured: {}. Before changing anything, repeat it when the machine is quiet (wakewatt doctor --wait-quiet 10min).",
+        left.why
+    ))
 }
 
 /// What may be offered on a machine that is too busy, for this reason: words, and a plan only where the cost is predicted.
@@ -106,6 +98,8 @@ mod tests {
     use super::*;
     use crate::covers::Covers;
     use crate::samples::experiment::{Block, Verdict};
+    use crate::samples::grade::{Flaw, Graded};
+    use crate::samples::not_done::TooBusy;
     use crate::samples::taken::Taken;
 
     fn effect() -> Effect {
@@ -142,7 +136,7 @@ mod tests {
         assert_eq!(confidence(&run(0, 0.0), &effect()), Confidence::High);
         assert_eq!(confidence(&run(3, 0.0), &effect()), Confidence::Medium, "three of eight blocks lost");
         assert_eq!(confidence(&run(5, 0.0), &effect()), Confidence::Low);
-        assert_eq!(confidence(&run(0, 0.02), &effect()), Confidence::Low, "a loaded hour");
+        assert_eq!(confidence(&run(0, 0.02), &effect()), Confidence::Medium, "beside other load");
         let barely = Effect { ratio_low: 1.02, ..effect() };
         assert_eq!(confidence(&run(0, 0.0), &barely), Confidence::Medium);
         assert_eq!(confidence(&run(0, 0.0), &barely.inverted()), Confidence::Medium);
@@ -167,25 +161,19 @@ mod tests {
         let quiet = asked(Some(0.0));
         assert!(quiet.plan.is_some() && quiet.remedy.starts_with("To wake faster"), "{}", quiet.remedy);
         assert_eq!(asked(None), quiet, "without an experiment there is no hour to blame");
-        for steal_ratio in [0.02, 0.4] {
-            let busy = asked(Some(steal_ratio));
-            assert_eq!(busy.plan, None);
-            assert!(
-                busy.remedy.starts_with("Not measured now: the machine was too busy (in 8 of 8"),
-                "{}",
-                busy.remedy
-            );
-            assert!(busy.remedy.contains("To wake faster"), "what could be done is still said");
-        }
+        assert!(asked(Some(0.4)).plan.is_some(), "an experiment beside other load is one");
+        let mut host = evidence(&(haltpoll() + zero));
+        let busy = Why::TooBusy(TooBusy { others: 97, steal: 3 });
+        host.not_done.push(NotDone::new(Step::Experiment, busy));
+        let ruling = judge(&host).into_iter().find(|r| r.rule == "rule.haltpoll-guest").unwrap();
+        let Answer::Yes(busy) = ruling.answer else { panic!("{ruling:?}") };
+        assert_eq!(busy.plan, None);
+        assert!(busy.remedy.starts_with("Not measured: this machine was too busy to measure (other processes 97 %"));
+        assert!(busy.remedy.contains("To wake faster"), "what could be done is still said");
     }
 
     #[test]
-    fn one_clean_experiment_is_enough_and_a_prediction_holds_at_any_hour() {
-        let mut host = evidence("");
-        host.samples.experiment = Some(run(0, 0.4));
-        assert!(too_busy(&host).is_some());
-        host.samples.disk_experiment = Some(run(0, 0.0));
-        assert_eq!(too_busy(&host), None);
+    fn a_prediction_holds_at_any_hour() {
         let step = crate::plan::Step {
             knob: "idle.governor".into(),
             on: None,
@@ -204,10 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sold_on_a_loaded_hour_nor_on_cpus_that_were_awake() {
-        assert_eq!(not_sold(&run(0, 0.0)), None);
-        assert!(not_sold(&run(0, 0.02)).unwrap().starts_with("This is an effect of that hour (in 8 of 8 blocks"));
-        assert!(not_sold(&run(0, 0.4)).unwrap().starts_with("This is mostly not the setting's doing"));
+    fn a_fix_is_proposed_beside_other_load_and_not_on_cpus_that_were_awake() {
+        assert_eq!((not_proposed(&run(0, 0.0)), not_proposed(&run(0, 0.4))), (None, None));
+        let grade =
+            Some(Graded { grade: Grade::Refused, because: vec![Flaw::Unstable { ratio: 1.4, p_value: 0.001 }] });
+        let refused = ExperimentRun { grade, ..run(0, 0.0) };
+        assert!(not_proposed(&refused).unwrap().starts_with("No setting is proposed on this run: current settings"));
+        assert_eq!(confidence(&refused, &effect()), Confidence::Low);
         assert_eq!(not_asleep(&run(0, 0.0), &effect()), None);
         let mut awake = run(0, 0.0);
         awake.blocks.iter_mut().filter_map(|b| b.woken.as_mut()).for_each(|w| w.n = 450);

@@ -18,7 +18,7 @@ pub(crate) fn slept(arm: &str) -> Block {
         window: Window::default(),
         values: Vec::new(),
         idle: vec![IdleDelta { cpu: 0, states: [(1, "C1", 0), (2, "C6", 9)].map(state).to_vec() }],
-        woken: Some(Woken { cpu: 0, n: 9 }),
+        woken: Some(Woken::new(0, 9)),
         ..Block::default()
     }
 }

@@ -1,41 +1,22 @@
 //! Was the machine busy while it was measured, and with what share of the measured CPUs' time?
 //!
-//! Wake-ups beside other work measure the other work too. Randomised order spreads it over the arms, so the direction of
-//! an effect stands; its size does not, and what is sure of it is the near end of its interval. The shares are counted by
-//! the kernel per block (/proc/stat: steal, and busy time less our own). A run in which at least half of the blocks were
-//! disturbed was measured on a busy machine.
+//! Random order spreads other work over the variants, so the direction and the size of an effect stand, for a machine
+//! under that load. The shares are counted by the kernel per measurement (/proc/stat: steal, and busy time less our own),
+//! in ticks of 10 ms, so only their mean over the run says something.
 
 use super::experiment::ExperimentRun;
 use super::taken::Taken;
 use serde::{Deserialize, Serialize};
 
-/// How busy the machine was during experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Busy {
-    /// How many blocks of the experiment were measured.
-    pub n_blocks: usize,
-    /// Of these, disturbed by the hypervisor or by other processes.
-    pub n_disturbed: usize,
-    /// The most that the hypervisor took in a block.
-    pub most_steal_ratio: f64,
-    /// The most that other processes used in a block.
-    pub most_foreign_ratio: f64,
-}
-
-impl Busy {
-    /// Of these runs, together; none where less than half of the blocks were disturbed.
-    pub fn during(runs: &[&ExperimentRun]) -> Option<Busy> {
-        let taken: Vec<Taken> = runs.iter().flat_map(|run| &run.blocks).filter_map(|block| block.taken).collect();
-        let n_disturbed = taken.iter().filter(|t| t.is_disturbing()).count();
-        let most = |of: fn(&Taken) -> f64| taken.iter().map(of).fold(0.0, f64::max);
-        (n_disturbed > 0 && 2 * n_disturbed >= taken.len()).then(|| Busy {
-            n_blocks: taken.len(),
-            n_disturbed,
-            most_steal_ratio: most(|t| t.steal_ratio),
-            most_foreign_ratio: most(|t| t.foreign_ratio.unwrap_or(0.0)),
-        })
-    }
+/// Mean steal and foreign load over a run; none where both are too low to matter, or were not counted.
+pub fn during(run: &ExperimentRun) -> Option<Taken> {
+    let of = |share: fn(&Taken) -> Option<f64>| {
+        let all = || run.blocks.iter().filter_map(|b| Some((share(b.taken.as_ref()?)?, b.window.length_ns().max(1))));
+        let length_ns = all().map(|(_, ns)| ns as f64).sum::<f64>();
+        (length_ns > 0.0).then(|| all().map(|(share, ns)| share * ns as f64).sum::<f64>() / length_ns)
+    };
+    let taken = Taken { steal_ratio: of(|t| Some(t.steal_ratio))?, foreign_ratio: of(|t| t.foreign_ratio) };
+    taken.is_disturbing().then_some(taken)
 }
 
 /// How waiting for a quiet spell ended.
@@ -76,27 +57,23 @@ mod tests {
     use crate::samples::experiment::Block;
 
     fn run(taken: &[Option<Taken>]) -> ExperimentRun {
-        let block = |taken: &Option<Taken>| Block {
-            round: 0,
-            arm: "found".into(),
-            window: Window::default(),
-            values: vec![],
+        let block = |(at, taken): (usize, &Option<Taken>)| Block {
+            window: Window { start_at_ns: 0, end_at_ns: 1_000 * (at as u64 + 1) },
             taken: *taken,
             ..Block::default()
         };
-        ExperimentRun { blocks: taken.iter().map(block).collect(), ..ExperimentRun::default() }
+        ExperimentRun { blocks: taken.iter().enumerate().map(block).collect(), ..ExperimentRun::default() }
     }
 
     #[test]
-    fn half_of_the_blocks_make_a_busy_machine_and_what_is_not_known_is_none() {
+    fn a_share_is_a_mean_over_the_run_and_what_is_not_known_is_none() {
         let taken = |steal_ratio, foreign_ratio| Some(Taken { steal_ratio, foreign_ratio });
-        let (quiet, stolen, shared) = (taken(0.001, Some(0.02)), taken(0.3, None), taken(0.0, Some(0.4)));
-        let half = Busy::during(&[&run(&[quiet, stolen]), &run(&[shared, quiet])]).unwrap();
-        assert_eq!((half.n_blocks, half.n_disturbed), (4, 2));
-        assert_eq!((half.most_steal_ratio, half.most_foreign_ratio), (0.3, 0.4));
-        assert_eq!(Busy::during(&[&run(&[quiet, quiet, stolen])]), None);
-        assert_eq!(Busy::during(&[&run(&[None, None])]), None, "a run of an earlier version");
-        assert_eq!(Busy::during(&[]), None);
+        let (quiet, tick) = (taken(0.0, Some(0.02)), taken(0.03, None));
+        let busy = during(&run(&[quiet, tick, None])).unwrap();
+        assert!((busy.steal_ratio - 0.02).abs() < 1e-9, "by length: {busy:?}");
+        assert_eq!(busy.foreign_ratio, Some(0.02));
+        assert_eq!(during(&run(&[tick, quiet, quiet, quiet, quiet])), None, "one tick of 10 ms in a while");
+        assert_eq!(during(&run(&[None, None])), None, "nobody counted");
         assert!(!taken(0.005, Some(0.05)).unwrap().is_disturbing());
     }
 }

@@ -16,6 +16,8 @@ fn share(ratio: f64) -> String {
     }
 }
 
+/// The name of the baseline's second measurement in a round.
+pub const AGAIN: &str = "baseline again";
 /// The arm in which latency limits leave only the shallowest sleeping state.
 pub const SHALLOW: &str = "shallow";
 /// The arm in which CPUs spin.

@@ -25,7 +25,7 @@ use wakewatt_words::{say, told};
 pub struct Arm {
     /// Short, stable: `default`, `poll`, `c1`.
     pub id: String,
-    /// For people: "idle states as they were", "no sleep (polling)".
+    /// For people: "current settings", "idle states disabled (polling)".
     pub title: String,
     /// What is written, in words with paths.
     pub settings: Vec<String>,
@@ -103,6 +103,17 @@ impl Metric {
         }
     }
 
+    /// In front of its values: "median cross-CPU wake-up".
+    pub fn named(&self) -> String {
+        const STATISTICS: [&str; 4] = ["median", "mean", "p99", "99th percentile"];
+        match self.title.rsplit_once(", ") {
+            Some((what, statistic)) if STATISTICS.contains(&statistic) => {
+                say!("{statistic} {what}", statistic = told(statistic), what = titles::shown(what))
+            }
+            _ => self.shown(),
+        }
+    }
+
     /// As part of a sentence: "the median cross-CPU wake-up".
     pub fn phrase(&self) -> String {
         let is_statistic = |word: &str| word == "median" || word == "mean" || word.starts_with("p9");
@@ -159,9 +170,6 @@ pub struct Block {
     pub rejected: Option<Rejection>,
     /// What the idle counters of the measured CPUs did meanwhile.
     pub idle: Vec<IdleDelta>,
-    /// Where the arms of a round were swapped within its blocks: the slices this one was put together from, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub slices: Vec<Slice>,
     /// Which CPU was woken how often; none where nobody counted, or nobody was woken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woken: Option<Woken>,
@@ -173,16 +181,6 @@ pub struct Block {
     pub temperature_mc: Option<i64>,
 }
 
-/// One of the slices that a block was put together from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Slice {
-    /// When it was measured.
-    pub window: Window,
-    /// Its value of the primary metric, in the metric's unit; none where it did not yield it.
-    pub value: Option<f64>,
-}
-
 /// Does it matter what ran before? One arm against the baseline, by which of the two came first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -192,7 +190,7 @@ pub struct CarryOver {
     /// The ratio baseline / arm of the primary metric where the baseline came first, over that where it came second; 1 where the
     /// order does nothing.
     pub ratio: f64,
-    /// Of the claim that the order does nothing; exact: signed rank for interleaved blocks, rank sum for whole ones.
+    /// Of the claim that the order does nothing (rank sum).
     pub p_value: f64,
     /// Rounds it rests on.
     pub n_rounds: usize,

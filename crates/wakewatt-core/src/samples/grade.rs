@@ -1,33 +1,32 @@
 //! How far do the surroundings of an experiment allow to believe it?
 //!
-//! - **Clean**: what was measured is the setting's.
-//! - **Loaded**: in at least half of the blocks others had CPU time (steal above 0.5 %, other processes above 5 %), or the CPU
-//!   was awake when it was woken (fewer than 0.9 idle entries per wake-up). Random order spreads this over the arms, so the
-//!   direction stands; it is the effect of that hour, and no remedy is sold for it.
-//! - **Refused**: others had more than 30 % in at least half of the blocks, or the hypervisor took more under one arm than
-//!   under the other. Then the effect is mostly theirs, and its size is not told.
+//! - **Clean**: the machine was quiet.
+//! - **Loaded**: in at least half of the measurements others had CPU time (steal above 0.5 %, other processes above 5 %), or
+//!   the CPU was awake when it was woken (fewer than 0.9 idle entries per wake-up), or steal differs between variants. Random
+//!   order spreads this over the variants, so direction and size stand, for this run. A CPU that was awake dilutes a cost of
+//!   idle states, so there the size is "at least".
+//! - **Refused**: the current settings, measured twice, differ by about as much as the variants do. Then something else
+//!   moves the metric in an unknown direction, and no size is reported.
 //!
-//! The last one asks the unadjusted test: who guards a claim need not prove the objection. Not here: how it is graded (`grading`), blocks that
-//! do not count at all (`rejection`), and how sizes are said (`stated`).
+//! Steal is no foreign part of a wake-up in a guest: the hypervisor's halt exit is what an application pays for idling
+//! there. Not here: how it is graded (`grading`), discarded measurements (`rejection`), how sizes are stated (`stated`).
 
+use super::taken::Taken;
 use crate::units::p_value as shown_p;
 use serde::{Deserialize, Serialize};
 use wakewatt_words::{say, word};
-
-/// More of the CPUs' time than this, by the hypervisor and others together, and the effect is mostly theirs.
-pub const MOST_TAKEN_RATIO: f64 = 0.3;
 
 /// From good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// What was measured is the setting's.
+    /// The machine was quiet.
     #[default]
     Clean,
-    /// An effect of that hour: its direction stands, its size is that of a machine with others on it.
+    /// Direction and size stand, for a machine under this load.
     Loaded,
-    /// Its size is not told.
+    /// Its size is not reported.
     Refused,
 }
 
@@ -37,7 +36,7 @@ impl Grade {
         match self {
             Grade::Clean => word!("clean"),
             Grade::Loaded => word!("loaded"),
-            Grade::Refused => word!("size refused"),
+            Grade::Refused => word!("size not reported"),
         }
     }
 }
@@ -47,17 +46,8 @@ impl Grade {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Flaw {
-    /// The hypervisor or other processes had CPU time.
-    Busy {
-        /// Blocks in which they had.
-        n_disturbed: usize,
-        /// Blocks in which it was counted.
-        n_blocks: usize,
-        /// The most that the hypervisor took in a block, of the CPUs' time.
-        most_steal_ratio: f64,
-        /// The most that other processes used in a block.
-        most_foreign_ratio: f64,
-    },
+    /// The hypervisor or other processes had CPU time: shares of the measured CPUs', over the whole run.
+    Busy(Taken),
     /// The CPU was awake when it was woken.
     Awake {
         /// Blocks with fewer than 0.9 idle entries per wake-up.
@@ -67,18 +57,11 @@ pub enum Flaw {
         /// The least idle entries per wake-up of a block.
         least_ratio: f64,
     },
-    /// Hypervisor and other processes together had more than 30 %.
-    Overrun {
-        /// Blocks in which they had.
-        n_overrun: usize,
-        /// Blocks in which it was counted.
-        n_blocks: usize,
-    },
     /// The hypervisor took more under one arm than under the other.
     StealDiffers {
         /// Id of the other arm.
         arm: String,
-        /// Share of the CPUs' time with the baseline; the middle of its blocks.
+        /// Share of the CPUs' time with the baseline.
         baseline_ratio: f64,
         /// The same with the other arm.
         arm_ratio: f64,
@@ -87,13 +70,20 @@ pub enum Flaw {
         /// Rounds that were paired.
         n_pairs: usize,
     },
+    /// The baseline, measured twice per round, differs from itself.
+    Unstable {
+        /// By this factor, in the primary metric.
+        ratio: f64,
+        /// Of the paired test.
+        p_value: f64,
+    },
 }
 
 impl Flaw {
     pub(super) fn grade(&self) -> Grade {
         match self {
-            Flaw::Busy { .. } | Flaw::Awake { .. } => Grade::Loaded,
-            Flaw::Overrun { .. } | Flaw::StealDiffers { .. } => Grade::Refused,
+            Flaw::Busy(_) | Flaw::Awake { .. } | Flaw::StealDiffers { .. } => Grade::Loaded,
+            Flaw::Unstable { .. } => Grade::Refused,
         }
     }
 
@@ -101,24 +91,25 @@ impl Flaw {
     pub fn words(&self) -> String {
         let percent = |ratio: f64| format!("{:.1} %", ratio * 100.0);
         match self {
-            Flaw::Busy { n_disturbed, n_blocks, most_steal_ratio, most_foreign_ratio } => say!(
-                "in {n_disturbed} of {n_blocks} blocks others had CPU time (the hypervisor up to {}, other processes up to {})",
-                percent(*most_steal_ratio),
-                percent(*most_foreign_ratio)
-            ),
+            Flaw::Busy(Taken { steal_ratio, foreign_ratio }) => {
+                let steal = percent(*steal_ratio);
+                match foreign_ratio {
+                    Some(others) => say!("other processes {}, steal {steal}", percent(*others)),
+                    None => say!("steal {steal}"),
+                }
+            }
             Flaw::Awake { n_awake, n_blocks, least_ratio } => say!(
-                "in {n_awake} of {n_blocks} blocks the CPU was often awake when it was woken (down to {least_ratio:.2} idle \
-                 entries per wake-up)"
-            ),
-            Flaw::Overrun { n_overrun, n_blocks } => say!(
-                "in {n_overrun} of {n_blocks} blocks the hypervisor and others had more than {} of the CPUs' time",
-                percent(MOST_TAKEN_RATIO)
+                "the CPU was often awake when it was woken, in {n_awake} of {n_blocks} measurements (down to {least_ratio:.2} \
+                 idle entries per wake-up)"
             ),
             Flaw::StealDiffers { arm, baseline_ratio, arm_ratio, p_value, n_pairs } => say!(
-                "the hypervisor took {} as found and {} with {arm} (p {}, {n_pairs} rounds), so part of the effect \
-                 is its doing",
+                "steal {} with current settings and {} with {arm} (p {}, {n_pairs} rounds)",
                 percent(*baseline_ratio),
                 percent(*arm_ratio),
+                shown_p(*p_value)
+            ),
+            Flaw::Unstable { ratio, p_value } => say!(
+                "current settings, measured twice in a round, differ by a factor of {ratio:.2} (p {})",
                 shown_p(*p_value)
             ),
         }
@@ -136,6 +127,11 @@ pub struct Graded {
 }
 
 impl Graded {
+    /// Was the CPU so often awake that a cost of idle states is diluted?
+    pub fn is_diluted(&self) -> bool {
+        self.because.iter().any(|flaw| matches!(flaw, Flaw::Awake { .. }))
+    }
+
     /// The reasons, as clauses.
     pub fn reasons(&self) -> String {
         self.because.iter().map(Flaw::words).collect::<Vec<_>>().join("; ")

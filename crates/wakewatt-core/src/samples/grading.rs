@@ -1,31 +1,34 @@
 //! Grading an experiment: from what its blocks counted, and from its side effects (`grade` says what the grades mean).
 
-use super::busy::Busy;
+use super::busy;
+use super::compared::AGAIN;
 use super::experiment::{Block, ExperimentRun};
-use super::grade::{Flaw, Graded, MOST_TAKEN_RATIO};
+use super::grade::{Flaw, Graded};
 use super::side_effect::{SideEffect, Witnessed};
 use super::taken::STEAL_RATIO;
+use crate::stats::paired::{hodges_lehmann, log_ratios};
+use crate::stats::sequential::least_rounds;
+use crate::stats::signed_rank;
 
 /// Fewer idle entries per wake-up than this: the CPU was busy when somebody woke it.
 const MIN_IDLES_PER_WAKE: f64 = 0.9;
-/// Steal that differs between arms is believed at this level.
+/// Steal that differs between variants is believed at this level.
 const LEVEL: f64 = 0.05;
+/// That the baseline differs from itself is believed at this one: by chance it happens once in a hundred runs.
+const UNSTABLE_LEVEL: f64 = 0.01;
+/// An effect this many times as large as what the baseline differs from itself is not explained by it.
+const MANY_TIMES: f64 = 4.0;
 
 impl Graded {
     /// From its blocks and side effects.
     pub fn of(run: &ExperimentRun) -> Graded {
-        let mut because: Vec<Flaw> = Busy::during(&[run]).map(busy).into_iter().collect();
+        let mut because: Vec<Flaw> = busy::during(run).map(Flaw::Busy).into_iter().collect();
         because.extend(awake(&run.blocks));
-        because.extend(overrun(&run.blocks));
+        because.extend(unstable(run));
         because.extend(run.side_effects.iter().filter_map(steal_differs));
         let grade = because.iter().map(Flaw::grade).max().unwrap_or_default();
         Graded { grade, because }
     }
-}
-
-fn busy(busy: Busy) -> Flaw {
-    let Busy { n_blocks, n_disturbed, most_steal_ratio, most_foreign_ratio } = busy;
-    Flaw::Busy { n_disturbed, n_blocks, most_steal_ratio, most_foreign_ratio }
 }
 
 fn is_half(n: usize, of: usize) -> bool {
@@ -39,10 +42,12 @@ fn awake(blocks: &[Block]) -> Option<Flaw> {
     is_half(n_awake, ratios.len()).then_some(Flaw::Awake { n_awake, n_blocks: ratios.len(), least_ratio })
 }
 
-fn overrun(blocks: &[Block]) -> Option<Flaw> {
-    let all = || blocks.iter().filter_map(|b| b.taken).map(|t| t.steal_ratio + t.foreign_ratio.unwrap_or(0.0));
-    let (n_overrun, n_blocks) = (all().filter(|ratio| *ratio > MOST_TAKEN_RATIO).count(), all().count());
-    is_half(n_overrun, n_blocks).then_some(Flaw::Overrun { n_overrun, n_blocks })
+fn unstable(run: &ExperimentRun) -> Option<Flaw> {
+    let ratios = log_ratios(&run.pairs(0, AGAIN));
+    let (p_value, apart) = (signed_rank::p_value(&ratios), hodges_lehmann(&ratios));
+    let is_shown = ratios.len() >= least_rounds(1, LEVEL) && p_value <= UNSTABLE_LEVEL;
+    let effect = run.primary().map_or(0.0, |effect| effect.ratio.ln().abs());
+    (is_shown && MANY_TIMES * apart.abs() > effect).then(|| Flaw::Unstable { ratio: apart.exp(), p_value })
 }
 
 fn steal_differs(effect: &SideEffect) -> Option<Flaw> {
@@ -66,16 +71,18 @@ impl ExperimentRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::experiment::{Arm, Metric};
     use crate::samples::grade::Grade;
     use crate::samples::taken::Taken;
     use crate::samples::woken::Woken;
     use crate::samples::{IdleDelta, StateDelta};
+    use crate::stats::paired::Judge;
 
     fn block(steal_ratio: f64, foreign_ratio: f64, n_idle: u64) -> Block {
         let state = StateDelta { index: 1, name: "C1".into(), n_usage: n_idle, time_ns: 1 };
         Block {
             taken: Some(Taken { steal_ratio, foreign_ratio: Some(foreign_ratio) }),
-            woken: Some(Woken { cpu: 1, n: 1000 }),
+            woken: Some(Woken::new(1, 1000)),
             idle: vec![IdleDelta { cpu: 1, states: vec![state] }],
             ..Block::default()
         }
@@ -88,21 +95,28 @@ mod tests {
     #[test]
     fn half_of_the_blocks_make_the_grade_and_each_reason_is_said() {
         let (quiet, stolen, awake) = (block(0.0, 0.01, 1000), block(0.02, 0.01, 1000), block(0.0, 0.0, 800));
-        assert_eq!(graded(vec![quiet.clone(), quiet.clone(), stolen.clone()]), Graded::default());
+        assert_eq!(
+            graded(vec![quiet.clone(), quiet.clone(), quiet.clone(), quiet.clone(), stolen.clone()]),
+            Graded::default()
+        );
         assert_eq!(graded(vec![]).grade, Grade::Clean);
         let busy = graded(vec![quiet.clone(), stolen]);
         assert_eq!(busy.grade, Grade::Loaded);
-        assert!(busy.reasons().starts_with("in 1 of 2 blocks others had CPU time (the hypervisor up to 2.0 %"));
+        assert_eq!(busy.reasons(), "other processes 1.0 %, steal 1.0 %");
         let awake = graded(vec![awake.clone(), awake, quiet.clone()]);
         assert_eq!(awake.grade, Grade::Loaded);
-        assert!(awake.reasons().contains("in 2 of 3 blocks the CPU was often awake"), "{}", awake.reasons());
-        let overrun = graded(vec![block(0.1, 0.25, 1000), quiet]);
-        assert_eq!((overrun.grade, overrun.because.len()), (Grade::Refused, 2), "and busy as well");
-        assert!(overrun.reasons().contains("more than 30.0 % of the CPUs' time"));
+        assert!(awake.reasons().contains("in 2 of 3 measurements"), "{}", awake.reasons());
+        let most = graded(vec![block(0.3, 0.55, 1000), quiet]);
+        assert_eq!(
+            (most.grade, most.is_diluted()),
+            (Grade::Loaded, false),
+            "noise that all variants share refuses nothing"
+        );
+        assert!(awake.is_diluted());
     }
 
     #[test]
-    fn steal_that_differs_by_arm_refuses_the_size_and_a_trifle_does_not() {
+    fn steal_that_differs_between_variants_is_reported_and_refuses_no_size() {
         let effect = |difference: f64, own_p_value: f64| SideEffect {
             what: Witnessed::Steal,
             baseline: "found".into(),
@@ -122,12 +136,38 @@ mod tests {
             let graded = run.graded();
             (graded.grade, graded.reasons())
         };
-        let (refused, why) = grade(effect(0.086, 0.0078));
-        assert_eq!(refused, Grade::Refused);
-        assert!(why.contains("took 10.6 % as found and 2.0 % with poll (p 0.0078, 8 rounds)"), "{why}");
-        assert_eq!(grade(effect(-0.086, 0.0078)).0, Grade::Refused, "either way");
+        let (loaded, why) = grade(effect(0.086, 0.0078));
+        assert_eq!(loaded, Grade::Loaded);
+        assert_eq!(why, "steal 10.6 % with current settings and 2.0 % with poll (p 0.0078, 8 rounds)");
+        assert_eq!(grade(effect(-0.086, 0.0078)).0, Grade::Loaded, "either way");
         assert_eq!(grade(effect(0.001, 0.0078)).0, Grade::Clean, "a tenth of a percent is no part of anything");
         assert_eq!(grade(effect(0.086, 0.2)).0, Grade::Clean);
         assert_eq!(grade(SideEffect { what: Witnessed::Frequency, ..effect(1e6, 0.001) }).0, Grade::Clean);
+    }
+
+    #[test]
+    fn a_baseline_that_differs_from_itself_refuses_an_effect_of_its_size_and_no_larger_one() {
+        let value = |round: usize, arm: &str, ns: f64| Block {
+            round,
+            arm: arm.into(),
+            values: vec![Some(ns + round as f64)],
+            ..Block::default()
+        };
+        let run = |again: f64, poll: f64| {
+            let round = |r| [value(r, "found", 10_000.0), value(r, AGAIN, again), value(r, "poll", poll)];
+            let arms = ["found", "poll"].map(|id| Arm { id: id.into(), title: id.into(), settings: vec![] });
+            let mut run = ExperimentRun {
+                arms: arms.to_vec(),
+                metrics: vec![Metric::latency("p50", "median")],
+                blocks: (0..10).flat_map(round).collect(),
+                ..ExperimentRun::default()
+            };
+            run.effects.extend(Judge::default().effect("p50", "found", "poll", &run.pairs(0, "poll")));
+            run.graded()
+        };
+        assert_eq!(run(9_000.0, 8_500.0).grade, Grade::Refused);
+        assert!(run(9_000.0, 8_500.0).reasons().contains("differ by a factor of 1.11"));
+        assert_eq!(run(9_000.0, 2_000.0).grade, Grade::Clean, "a fifth is not explained by 11 %");
+        assert_eq!(run(10_000.0, 8_500.0).grade, Grade::Clean);
     }
 }

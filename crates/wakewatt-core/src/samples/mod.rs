@@ -19,7 +19,6 @@ pub mod idle_pair;
 pub mod icmp;
 pub mod kernel_histogram;
 pub mod load;
-mod loss;
 pub mod memory;
 pub mod network;
 pub mod not_done;

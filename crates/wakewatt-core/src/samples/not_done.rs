@@ -4,7 +4,8 @@
 //! of their own, because the verdict looks for the experiment among them; what `measure` could not do is named by the CPU,
 //! peer or engine concerned.
 
-use super::worded::worded;
+use super::taken::Taken;
+use super::worded::{between, worded};
 use crate::kept_words;
 use std::fmt;
 use wakewatt_words::{say, told, word};
@@ -83,8 +84,33 @@ pub enum Why {
     ReadOnly(String),
     /// `--quick` has no time for it; what to do instead, if there is something.
     Quick(String),
+    /// Other work kept every CPU busy.
+    TooBusy(TooBusy),
     /// Anything that nobody decides on: what the kernel or a probe said.
     Said(String),
+}
+
+/// Foreign load and steal, in percent of the CPUs' time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBusy {
+    /// Other processes.
+    pub others: u32,
+    /// The hypervisor.
+    pub steal: u32,
+}
+
+impl TooBusy {
+    /// From shares.
+    pub fn of(taken: Taken) -> TooBusy {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a percentage")]
+        let percent = |ratio: f64| (ratio * 100.0).round().clamp(0.0, 100.0) as u32;
+        TooBusy { others: percent(taken.foreign_ratio.unwrap_or(0.0)), steal: percent(taken.steal_ratio) }
+    }
+
+    fn read(text: &str) -> Option<TooBusy> {
+        let (others, steal) = between(text, BUSY[0], BUSY[2])?.split_once(BUSY[1])?;
+        Some(TooBusy { others: others.parse().ok()?, steal: steal.parse().ok()? })
+    }
 }
 
 /// What whoever leaves a step out says, where it is the same words each time; any other is shown as it was said.
@@ -93,6 +119,7 @@ const REASONS: &[&str] = &[
     "writes no file to read from",
     "changes nothing; without it doctor proves or disproves the cost",
     "wakewatt measure disk does it alone",
+    "wakewatt measure memory does it alone",
     "this process may use no CPU",
     "/proc/stat does not say how busy the CPUs are",
 ];
@@ -101,6 +128,7 @@ const RECORDED: &str = "this is a recorded host";
 const INTERRUPTED: &str = "interrupted";
 const READ_ONLY: &str = "--read-only ";
 const QUICK: &str = "not with --quick; ";
+const BUSY: [&str; 3] = ["this machine was too busy to measure (other processes ", " %, steal ", " %)"];
 
 impl NotDone {
     /// This step, for that reason.
@@ -143,7 +171,7 @@ impl Why {
             _ => match (text.strip_prefix(READ_ONLY), text.strip_prefix(QUICK)) {
                 (Some(rest), _) => Why::ReadOnly(rest.into()),
                 (_, Some(rest)) => Why::Quick(rest.into()),
-                _ => Why::Said(text.into()),
+                _ => TooBusy::read(text).map_or_else(|| Why::Said(text.into()), Why::TooBusy),
             },
         }
     }
@@ -156,6 +184,9 @@ impl fmt::Display for Why {
             Why::Interrupted => f.write_str(word!("interrupted")),
             Why::ReadOnly(what) => f.write_str(&say!("--read-only {what}", what = told(what))),
             Why::Quick(instead) => f.write_str(&say!("not with --quick; {instead}", instead = told(instead))),
+            Why::TooBusy(TooBusy { others, steal }) => {
+                f.write_str(&say!("this machine was too busy to measure (other processes {others} %, steal {steal} %)"))
+            }
             Why::Said(text) => f.write_str(&kept_words::shown(told(text))),
         }
     }
@@ -187,6 +218,7 @@ mod tests {
             NotDone::new(Step::Disk, Why::ReadOnly("writes no file to read from".into())),
             NotDone::new(Step::Memory, Why::Quick("wakewatt measure memory".into())),
             NotDone::new(Step::Rest, Why::Interrupted),
+            NotDone::new(Step::Experiment, Why::TooBusy(TooBusy { others: 97, steal: 12 })),
             NotDone::named("udp round trip to peer-1", "refused"),
             NotDone::new(Step::Unnamed, "only CPUs 0-7 of 0-63 were measured"),
         ];

@@ -4,7 +4,7 @@
 //! file may number its rounds as it likes, so nothing here counts up to the greatest number.
 
 use super::experiment::{Block, Effect, ExperimentRun};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 impl ExperimentRun {
     /// Where a metric stands in the values of a block.
@@ -50,9 +50,11 @@ impl ExperimentRun {
     }
 
     fn pairs_between(&self, metric: usize, baseline: &str, arm: &str) -> Vec<(f64, f64)> {
-        let pair = |round| self.value(round, baseline, metric).zip(self.value(round, arm, metric));
-        let rounds: BTreeSet<usize> = self.blocks.iter().map(|b| b.round).collect();
-        rounds.into_iter().filter_map(pair).collect()
+        let of = |id: &str| -> BTreeMap<usize, f64> {
+            self.counted(id).filter_map(|b| Some((b.round, b.value(metric)?))).collect()
+        };
+        let other = of(arm);
+        of(baseline).into_iter().filter_map(|(round, a)| Some((a, *other.get(&round)?))).collect()
     }
 }
 

@@ -13,20 +13,13 @@ use wakewatt_words::{say, word};
 pub enum Rejection {
     /// It was cut short.
     Interrupted,
-    /// Others kept the CPUs busy, so that they hardly slept.
+    /// Others kept the CPU busy: it was never idle, so there was nothing to wake.
     Busy {
         /// The share of the CPUs' time that they had, in percent.
         percent: u32,
     },
     /// Its arm could not be set; what was said the second time.
     NotSet(String),
-    /// Of the planned wake-ups another share has no sample than in the baseline's block beside it.
-    UnequalLoss {
-        /// What this block lost, in tenths of a percent.
-        per_mille: u32,
-        /// What the baseline's lost.
-        baseline_per_mille: u32,
-    },
     /// Anything else: what the counters contradict, what the workload said, what was taken or throttled.
     Said(String),
 }
@@ -34,20 +27,10 @@ pub enum Rejection {
 const INTERRUPTED: &str = "interrupted before its end";
 const BUSY: (&str, &str) = ("other processes kept the CPUs ", " % busy, so they hardly slept");
 const NOT_SET: &str = "the arm could not be set, tried twice: ";
-const LOSS: [&str; 3] =
-    ["of the planned wake-ups ", " ‰ have no sample, and ", " ‰ in the baseline's block of this round"];
-
 impl Rejection {
     /// From a document.
     pub fn read(text: &str) -> Rejection {
         let busy = || between(text, BUSY.0, BUSY.1)?.parse().ok();
-        let loss = || {
-            let (lost, baseline) = between(text, LOSS[0], LOSS[2])?.split_once(LOSS[1])?;
-            Some((lost.parse().ok()?, baseline.parse().ok()?))
-        };
-        if let Some((per_mille, baseline_per_mille)) = loss() {
-            return Rejection::UnequalLoss { per_mille, baseline_per_mille };
-        }
         match (text == INTERRUPTED, busy(), text.strip_prefix(NOT_SET)) {
             (true, ..) => Rejection::Interrupted,
             (_, Some(percent), _) => Rejection::Busy { percent },
@@ -58,11 +41,11 @@ impl Rejection {
 
     /// The same reason but for its figures?
     pub fn is_like(&self, other: &Rejection) -> bool {
-        use Rejection::{Busy, Interrupted, NotSet, Said, UnequalLoss};
+        use Rejection::{Busy, Interrupted, NotSet, Said};
         match (self, other) {
-            (Interrupted, Interrupted) | (Busy { .. }, Busy { .. }) | (UnequalLoss { .. }, UnequalLoss { .. }) => true,
+            (Interrupted, Interrupted) | (Busy { .. }, Busy { .. }) => true,
             (NotSet(a), NotSet(b)) | (Said(a), Said(b)) => up_to_figures(a) == up_to_figures(b),
-            (Interrupted | Busy { .. } | NotSet(_) | UnequalLoss { .. } | Said(_), _) => false,
+            (Interrupted | Busy { .. } | NotSet(_) | Said(_), _) => false,
         }
     }
 }
@@ -79,12 +62,6 @@ impl fmt::Display for Rejection {
                 f.write_str(&say!("other processes kept the CPUs {percent} % busy, so they hardly slept"))
             }
             Rejection::NotSet(why) => f.write_str(&say!("the arm could not be set, tried twice: {why}")),
-            Rejection::UnequalLoss { per_mille, baseline_per_mille } => {
-                let words = say!(
-                    "of the planned wake-ups {per_mille} ‰ have no sample, and {baseline_per_mille} ‰ in the baseline's block of this round"
-                );
-                f.write_str(&words)
-            }
             Rejection::Said(text) => f.write_str(&kept_words::shown(text)),
         }
     }
@@ -115,7 +92,6 @@ mod tests {
             Rejection::Interrupted,
             Rejection::Busy { percent: 62 },
             Rejection::NotSet("resource busy".into()),
-            Rejection::UnequalLoss { per_mille: 111, baseline_per_mille: 27 },
             said("CPU 0 entered C6 30 times of 60"),
         ];
         for (at, one) in all.iter().enumerate() {

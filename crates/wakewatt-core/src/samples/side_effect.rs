@@ -58,17 +58,17 @@ pub struct SideEffect {
     pub baseline: String,
     /// Id of the arm.
     pub arm: String,
-    /// Middle of the baseline's blocks that are paired.
+    /// Mean of the baseline's measurements that are paired.
     pub baseline_value: f64,
-    /// Middle of the arm's.
+    /// Mean of the other variant's.
     pub arm_value: f64,
-    /// Hodges-Lehmann estimate over rounds of baseline minus arm.
+    /// Hodges-Lehmann estimate of baseline minus variant, over batches of rounds.
     pub difference: f64,
     /// Lower end of its 95 % interval, by itself.
     pub difference_low: f64,
     /// Upper end of that interval.
     pub difference_high: f64,
-    /// Exact signed-rank test of the differences, by itself.
+    /// Exact signed-rank test of the batches, by itself.
     pub own_p_value: f64,
     /// The same, adjusted for all side effects of the run (Holm).
     pub p_value: f64,

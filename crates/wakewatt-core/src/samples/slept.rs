@@ -76,6 +76,15 @@ impl ExperimentRun {
         self.entries(arm).map(|e| e.share(e.slept))
     }
 
+    /// Steal of the woken CPU per wake-up of this arm, in nanoseconds: what the hypervisor adds by running the CPU late.
+    /// None where it was not counted, or amounts to fewer than five ticks of 10 ms.
+    pub fn steal_per_wake_ns(&self, arm: &str) -> Option<f64> {
+        const LEAST_NS: u64 = 50_000_000;
+        let counted = || self.counted(arm).filter_map(|b| b.woken.and_then(|w| Some((w.steal_ns?, w.n))));
+        let (steal_ns, n) = counted().fold((0u64, 0u64), |(s, n), (steal, woken)| (s + steal, n + woken));
+        (steal_ns >= LEAST_NS && n > 0).then(|| steal_ns as f64 / n as f64)
+    }
+
     /// Did the woken CPU sleep before at least half of the wake-ups of this arm, by its idle counters?
     pub fn is_asleep_in(&self, arm: &str) -> bool {
         self.slept_ratio(arm).is_some_and(|ratio| ratio >= MIN_ENTERED_RATIO)
@@ -104,7 +113,7 @@ mod tests {
         let other = IdleDelta { cpu: 0, states: vec![state((1, ("C1", 1_000_000)))] };
         Block {
             arm: "found".into(),
-            woken: Some(Woken { cpu: 1, n }),
+            woken: Some(Woken::new(1, n)),
             idle: vec![other, IdleDelta { cpu: 1, states }],
             ..Block::default()
         }

@@ -5,14 +5,16 @@
 //! (timer programming, interrupt, scheduler), so the comparable number is the *extra* over polling, where no exit is. Arm has
 //! no polling state; there the shallowest state is the floor, and its claim is taken off.
 //! That extra is paired by round: every round measures every state once, in random order, so what drifts in the machine
-//! drifts for all states alike. Its interval is the smallest to the largest of the rounds' differences, which with six
-//! rounds covers the true median difference with 97 % (1 - 2 / 2^6) and assumes nothing.
+//! drifts for all states alike. Its 95 % interval is that of the signed rank over the rounds' differences; with six rounds
+//! it is their range.
 
 use super::state_energy::EnergyOfStates;
 use super::wakeup::WakeKind;
 use super::{Scheduling, Window};
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
+use crate::stats::paired::hodges_lehmann;
+use crate::stats::signed_rank::{self, Interval};
 use crate::units::show_ns;
 use serde::{Deserialize, Serialize};
 
@@ -164,11 +166,11 @@ pub struct StateWake {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extra {
-    /// Its median over the rounds.
+    /// Hodges-Lehmann estimate over the rounds.
     pub median_ns: f64,
-    /// The smallest of the rounds' differences.
+    /// Lower end of its 95 % interval (signed rank); with fewer than six rounds the smallest difference.
     pub low_ns: f64,
-    /// The largest of the rounds' differences.
+    /// Upper end of that interval; with fewer than six rounds the largest difference.
     pub high_ns: f64,
     /// How many rounds had both this state and the floor.
     pub n_rounds: u32,
@@ -382,14 +384,13 @@ fn differences(state: &[u64], floor: &[u64]) -> Vec<f64> {
 
 /// The paired difference.
 fn extra(state: &[u64], floor: &[u64], over_claimed_ns: u64) -> Option<Extra> {
-    let mut differences = differences(state, floor);
-    differences.sort_by(f64::total_cmp);
-    let (low_ns, high_ns) = (*differences.first()?, *differences.last()?);
-    let half = differences.len() / 2;
-    let median_ns = match differences.len() % 2 {
-        0 => (differences[half - 1] + differences[half]) / 2.0,
-        _ => differences[half],
+    let differences = differences(state, floor);
+    let ends = match differences.as_slice() {
+        [] => return None,
+        [only] => Interval { low: *only, high: *only, confidence: 0.0 },
+        several => signed_rank::interval(several, 0.05),
     };
+    let (median_ns, low_ns, high_ns) = (hodges_lehmann(&differences), ends.low, ends.high);
     let n_rounds = u32::try_from(differences.len()).unwrap_or(u32::MAX);
     Some(Extra { median_ns, low_ns, high_ns, n_rounds, over_claimed_ns })
 }

@@ -10,4 +10,14 @@ pub struct Woken {
     pub cpu: u32,
     /// How many times it was waited for: wake-ups, round trips, reads, those that were counted.
     pub n: u64,
+    /// Steal of that CPU meanwhile, in nanoseconds (the kernel counts in ticks of 10 ms); none where it was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ns: Option<u64>,
+}
+
+impl Woken {
+    /// So many wake-ups of this CPU.
+    pub fn new(cpu: u32, n: u64) -> Woken {
+        Woken { cpu, n, steal_ns: None }
+    }
 }

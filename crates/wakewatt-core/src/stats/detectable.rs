@@ -15,6 +15,8 @@ use super::signed_rank;
 const POWER: f64 = 0.8;
 /// Runs of noise: the percentile is right to 2 % of itself.
 const N_NOISES: usize = 1000;
+/// Rounds that are played through.
+const MOST_PLAYED: usize = 100;
 /// Part of the method: the same rounds give the same answer.
 const SEED: u64 = 0x4d44_4500;
 
@@ -35,10 +37,13 @@ pub fn detectable_ratio(spread: f64, n_rounds: usize, level: f64, n_comparisons:
         return None;
     }
     let level = level / n_comparisons.max(1) as f64;
+    // The detectable effect shrinks with the square root of the rounds; more than a hundred are extrapolated.
+    let n_played = n_rounds.min(MOST_PLAYED);
+    let scale = (n_played as f64 / n_rounds as f64).sqrt();
     let mut random = Random::new(SEED);
     let mut needed: Vec<f64> = (0..N_NOISES)
         .map(|_| {
-            let mut noise: Vec<f64> = (0..n_rounds).map(|_| random.normal()).collect();
+            let mut noise: Vec<f64> = (0..n_played).map(|_| random.normal()).collect();
             // A run knows its own spread and not the true one.
             let own = self::spread(&noise).unwrap_or(1.0).max(f64::MIN_POSITIVE);
             noise.iter_mut().for_each(|value| *value /= own);
@@ -48,7 +53,7 @@ pub fn detectable_ratio(spread: f64, n_rounds: usize, level: f64, n_comparisons:
     needed.sort_by(f64::total_cmp);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a position in the list
     let at = ((N_NOISES as f64 * POWER) as usize).min(N_NOISES - 1);
-    Some((needed[at] * spread).exp())
+    Some((needed[at] * spread * scale).exp())
 }
 
 #[cfg(test)]

@@ -90,21 +90,21 @@ mod tests {
 
     #[test]
     fn the_first_look_changes_nothing_and_later_ones_cost() {
-        let looks = Looks::quick();
-        assert_eq!(stage_wise_p(0.02, &taken(&looks, 6)), 0.02);
-        assert!((stage_wise_p(0.004, &taken(&looks, 10)) - 0.035_25).abs() < 1e-9);
-        let d: Vec<f64> = (0..10).map(|i| 0.1 + 0.01 * f64::from(i)).collect();
-        assert_eq!(unbiased(&d[..6], &taken(&looks, 6)), hodges_lehmann(&d[..6]));
-        assert_eq!((unbiased(&[], &[]), stage_wise_p(0.9, &taken(&looks, 16))), (0.0, 0.941_05));
+        let looks = Looks::standard();
+        assert_eq!(stage_wise_p(0.02, &taken(&looks, 8)), 0.02);
+        assert!((stage_wise_p(0.004, &taken(&looks, 12)) - 0.011_812_5).abs() < 1e-9);
+        let d: Vec<f64> = (0..12).map(|i| 0.1 + 0.01 * f64::from(i)).collect();
+        assert_eq!(unbiased(&d[..8], &taken(&looks, 8)), hodges_lehmann(&d[..8]));
+        assert_eq!((unbiased(&[], &[]), stage_wise_p(0.99, &taken(&looks, 20))), (0.0, 1.0));
         let turned: Vec<f64> = d.iter().map(|x| -x).collect();
-        let (one, other) = (unbiased(&d, &taken(&looks, 10)), unbiased(&turned, &taken(&looks, 10)));
+        let (one, other) = (unbiased(&d, &taken(&looks, 12)), unbiased(&turned, &taken(&looks, 12)));
         assert!((one + other).abs() < 1e-12, "{one} {other}");
     }
 
     /// With a true effect of 10 % and realistic scatter, the plain estimate is too large more often than too small.
     #[test]
     fn the_estimate_is_too_large_as_often_as_too_small() {
-        let (looks, effect) = (Looks::quick(), 1.1f64.ln());
+        let (looks, effect) = (Looks::standard(), 1.1f64.ln());
         let (mut plain_above, mut above, n) = (0, 0, 200);
         for seed in 0..n {
             let mut random = Random::new(seed);

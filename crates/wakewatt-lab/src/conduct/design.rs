@@ -1,6 +1,6 @@
 //! From a plan and the number of arms that are left to the design of the run: its looks, its rule, its limits.
 
-use crate::experiment::{Design, Rule};
+use crate::experiment::{Design, Rule, Short};
 use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
@@ -22,11 +22,14 @@ pub(super) fn design(
         ));
     }
     let counted_ns = plan.workloads.iter().map(|w| w.measure_ns).min().unwrap_or(plan.measure_ns);
+    // The tests of the metrics measured afterwards need as many rounds as the first look.
+    let n_whole_rounds = looks.all().first().map_or(0, |look| look.n_rounds);
+    let short = |measure_ns| Short { measure_ns, n_whole_rounds, looks: Looks::short() };
     Ok(Design {
         warmup_ns: plan.settle_ns,
         budget_ns: plan.budget_ns,
         rule: Rule::AllArms { margin_ratio: plan.margin_ratio },
-        interleave_ns: plan.interleave_ns,
+        short: plan.short_ns.map(short),
         again_every: plan.again_every,
         limits: plan.limits,
         watts: meters.watts_by(plan.settle_ns, counted_ns),

@@ -18,6 +18,8 @@ use wakewatt_tune::knob::Host;
 
 /// Entering or leaving an arm, when nothing is known of it: a few files, each written and read back.
 const ENTER_NS: u64 = 100_000_000;
+/// Switching and the warm-up of a short measurement.
+const SWITCH_NS: u64 = 22_000_000;
 /// Looking which meters work.
 const METER_NS: u64 = 1_100_000_000;
 /// Opening the shop: a store is filled, a server started.
@@ -83,6 +85,13 @@ pub(super) fn round_ns(plan: &Plan, n_arms: usize) -> u64 {
     block_ns.saturating_mul(n_arms as u64).saturating_add(again_ns)
 }
 
+/// One round of short measurements.
+fn short_round_ns(plan: &Plan, n_arms: usize, measure_ns: u64) -> u64 {
+    let one_ns = measure_ns.saturating_add(SWITCH_NS);
+    let again_ns = if plan.again_every > 0 { one_ns / plan.again_every as u64 } else { 0 };
+    one_ns.saturating_mul(n_arms as u64).saturating_add(again_ns)
+}
+
 /// Before the first block, for one workload.
 fn prepare_ns(workload: &PlanWorkload) -> u64 {
     match &workload.kind {
@@ -130,12 +139,25 @@ pub fn forecast(plan: &Plan, source: &dyn Source) -> DryRun {
     let prepare_ns = plan.workloads.iter().map(prepare_ns).fold(METER_NS, u64::saturating_add);
     // Each arm is entered once in the rehearsal, and all is left after it.
     let prepare_ns = prepare_ns.saturating_add(ENTER_NS.saturating_mul(ready.len() as u64 + 1));
-    let round_ns = round_ns(plan, ready.len());
+    let whole_ns = round_ns(plan, ready.len());
+    let primary = metrics.first().map_or("", |metric| metric.id.as_str());
+    let is_instant = ready.iter().all(|arm| arm.is_instant) && declared::is_short(plan, primary);
+    let short_ns = plan.short_ns.filter(|_| is_instant);
+    let round_ns = short_ns.map_or(whole_ns, |ns| short_round_ns(plan, ready.len(), ns));
     let looks = match Looks::spread(&plan.looks, ready.len().saturating_sub(1)) {
         Ok((looks, dropped)) => {
             if !dropped.is_empty() {
                 remarks.push(format!("no look after {dropped:?} rounds: nothing could be proven so early"));
             }
+            if let (Some(_), Some(first)) = (short_ns, looks.all().first()) {
+                let whole_s = whole_ns.saturating_mul(first.n_rounds as u64).div_ceil(1_000_000_000);
+                remarks.push(format!(
+                    "the primary metric is measured in rounds of short measurements; {} whole rounds for the others follow, \
+                     {whole_s} s, as far as the budget reaches",
+                    first.n_rounds
+                ));
+            }
+            let looks = if short_ns.is_some() { Looks::short() } else { looks };
             looks.all().iter().map(|l| l.n_rounds).collect()
         }
         Err(why) => {
@@ -189,6 +211,9 @@ mod tests {
     #[test]
     fn a_dry_run_names_the_arms_and_the_time() {
         let text_of = "format = 1\nname = \"x\"\nquestion = \"Q?\"\nsettle = \"1s\"\nmeasure = \"9s\"\nlooks = [8]\nagain_every = 2\nbudget = \"1min\"\n[[arm]]\nname = \"found\"\n[[arm]]\nname = \"poll\"\nmax_latency = \"poll\"\n[[arm]]\nname = \"fast\"\nset = [\"freq.governor=performance\"]\n[[workload]]\nkind = \"wakeup\"\n";
+        let instant = text_of;
+        let whole = text_of.replace("again_every", "interleave = \"off\"\nagain_every");
+        let (text_of, instant) = (whole.as_str(), instant.to_string());
         let plan = crate::plan::parse(text_of, &|_| Err("none".into())).unwrap();
         let tree = Tree::from_text(
             "//- /sys/devices/system/cpu/online\n0-1\n//- /sys/devices/system/cpu/present\n0-1\n//- /dev/cpu_dma_latency\nx\n",
@@ -199,6 +224,10 @@ mod tests {
         // Two arms of 1 s and 9 s and the time to set them, and half a block of the baseline again; the rehearsal before.
         assert_eq!((dry.arms.len(), dry.round_ns, dry.prepare_ns), (2, 25_250_000_000, 1_400_000_000));
         assert_eq!(dry.looks_ns, [203_400_000_000]);
+        // As it is, both are a limit: rounds of two short measurements, and of another one in every second round.
+        let short = forecast(&crate::plan::parse(&instant, &|_| Err("none".into())).unwrap(), &tree);
+        assert_eq!((short.round_ns, short.looks[0]), (430_000_000, 24));
+        assert!(short.remarks.iter().any(|r| r.contains("8 whole rounds for the others follow")), "{short:?}");
         assert_eq!(dry.metrics[0].id, "wakeup.eventfd.p50");
         assert!(dry.remarks.iter().any(|r| r.contains("only 4 baseline pairs")), "{dry:?}");
         assert!(!dry.remarks.iter().any(|r| r.contains("samples for")), "{:?}", dry.remarks);

@@ -83,6 +83,7 @@ pub fn run(conduct: Conduct<'_>, lab: Lab<'_>) -> Result<Conducted, Refusal> {
     let targets = workload::targets(plan, seed, lab.stop);
     let mut workload = composed::workload(&context, &targets, &mut skipped, &mut remarks)?;
     let design = design::design(plan, n_others, (seed, &context.meters), &mut remarks)?;
+    let design = design.in_force(&arms, &mut workload);
     let known = keeping.as_ref().map(Keeping::calibrated).unwrap_or_default();
     let calibrated = workload.calibrate(&known, lab.stop).map_err(Refusal::Unavailable)?;
     let sources = workload.loads(&calibrated);

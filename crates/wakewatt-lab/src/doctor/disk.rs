@@ -22,9 +22,9 @@ const SIZE_BYTES: u64 = 256 << 20;
 /// What a folder must have free.
 const FREE_BYTES: u64 = 1 << 30;
 const SAMPLE_NS: u64 = 2_000_000_000;
-const BLOCK_NS: u64 = 900_000_000;
+const WHOLE_NS: u64 = 900_000_000;
 const WARMUP_NS: u64 = 100_000_000;
-/// For the experiment: six rounds of three arms.
+/// For the experiment, which mostly ends at its first interim analysis.
 const BUDGET_NS: u64 = 22_000_000_000;
 
 /// Runs it and adds the results, or the reasons why not, to the evidence.
@@ -44,9 +44,9 @@ pub(super) fn run(ground: Ground<'_>, evidence: &mut Evidence) {
     if lab.is_stopped() {
         return;
     }
-    let spec = DiskSpec { duration_ns: BLOCK_NS, warmup_ns: 0, ..spec };
+    let spec = DiskSpec { duration_ns: WHOLE_NS, warmup_ns: 0, ..spec };
     let mut workload = DiskWorkload::new(lab.src, &target, about, spec);
-    let design = Design { warmup_ns: WARMUP_NS, budget_ns: BUDGET_NS, ..Design::new(Looks::quick(), seed) };
+    let design = Design { warmup_ns: WARMUP_NS, budget_ns: BUDGET_NS, ..Design::new(Looks::standard(), seed) };
     onlooker.part("disk experiment");
     match idle_experiment::run(&mut workload, &design, &evidence.facts, lab) {
         Ok((run, skipped)) => {

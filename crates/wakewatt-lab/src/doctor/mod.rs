@@ -4,6 +4,7 @@
 //! done becomes a line with its reason, and nothing stops the steps after it. What a machine's facts, rules and report say
 //! is not here, nor any word on the screen: an [`Onlooker`] is told by type.
 
+mod busy;
 mod chosen;
 mod disk;
 mod found;
@@ -86,22 +87,32 @@ pub fn measure(plan: &DoctorPlan, lab: Lab<'_>, onlooker: &dyn Onlooker, evidenc
         return evidence.not_done.push(NotDone::new(Step::Measurements, "this process may use no CPU"));
     };
     let ground = Ground { lab, onlooker, plan, times, allowed: &allowed, cpu };
-    as_found(ground, evidence);
-    with_changes(ground, start_at_ns, evidence);
+    let load = busy::Load::start(ground);
+    power::look(ground, evidence);
+    match load.stop(ground) {
+        Err(busy) => return left_out(evidence, Step::Experiment, Why::TooBusy(busy)),
+        Ok(cpu) => {
+            let ground = Ground { cpu, ..ground };
+            as_found(ground, evidence);
+            with_changes(ground, start_at_ns, evidence);
+        }
+    }
     if lab.is_stopped() {
         left_out(evidence, Step::Rest, Why::Interrupted);
     }
 }
 
-/// The machine's own wake-ups come first, before any of ours.
+/// The machine's own wake-ups come before any of ours.
 fn as_found(ground: Ground<'_>, evidence: &mut Evidence) {
     let Ground { lab, plan, .. } = ground;
     let work = WorkWatch::start(lab.src, ground.allowed);
     found::trace(ground, evidence);
     found::own_work(work, lab.src, evidence);
-    power::look(ground, evidence);
     probes::run(ground, evidence);
-    found::memory(ground, evidence);
+    match plan.is_quick {
+        true => left_out(evidence, Step::Memory, Why::Quick("wakewatt measure memory does it alone".into())),
+        false => found::memory(ground, evidence),
+    }
     match (plan.is_read_only, plan.is_quick) {
         (true, _) => left_out(evidence, Step::Disk, Why::ReadOnly("writes no file to read from".into())),
         (_, true) => left_out(evidence, Step::Disk, Why::Quick("wakewatt measure disk does it alone".into())),

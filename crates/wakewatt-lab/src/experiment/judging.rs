@@ -1,14 +1,14 @@
 //! When an experiment has enough, and what its blocks say: pairs by round, handed to the statistics of core.
 
 use super::{Design, Rule, together};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::arrange::Arrange as _;
-use wakewatt_core::samples::experiment::{AtLook, Effect, ExperimentRun};
+use wakewatt_core::samples::experiment::{Arm, AtLook, Effect, ExperimentRun};
 use wakewatt_core::samples::tail::TailTest;
 use wakewatt_core::stats::family::{ByRound, Family};
-use wakewatt_core::stats::looks;
 use wakewatt_core::stats::paired::{Judge, log_ratios};
-use wakewatt_core::stats::sequential::{Decision, Look, Looks};
+use wakewatt_core::stats::sequential::{Decision, Look, Looks, StopReason};
+use wakewatt_core::stats::{looks, signed_rank};
 
 pub use wakewatt_core::stats::family::Standing;
 
@@ -16,9 +16,14 @@ pub use wakewatt_core::stats::family::Standing;
 /// number its rounds as it likes, so nothing counts up to the greatest number.
 pub fn by_round(run: &ExperimentRun) -> ByRound {
     let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
-    let ratio = |round: usize, arm: &str| Some((run.value(round, &baseline.id, 0)? / run.value(round, arm, 0)?).ln());
+    let values = |arm: &str| -> BTreeMap<usize, f64> { run.values(arm, 0).collect() };
+    let of_baseline = values(&baseline.id);
     let rounds: BTreeSet<usize> = run.blocks.iter().map(|b| b.round).collect();
-    others.iter().map(|arm| rounds.iter().map(|round| ratio(*round, &arm.id)).collect()).collect()
+    let of_arm = |arm: &Arm| {
+        let of_arm = values(&arm.id);
+        rounds.iter().map(|round| Some((of_baseline.get(round)? / of_arm.get(round)?).ln())).collect()
+    };
+    others.iter().map(of_arm).collect()
 }
 
 /// Where a run stands between its looks, when all arms are judged together.
@@ -81,9 +86,16 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
     };
     // Looks are taken at numbers of counted rounds, each once: a round that did not count adds nothing to look at.
     let look = |arm: &str| {
-        let pairs = run.pairs(0, arm);
-        let n = if counts(arm) { pairs.len() } else { 0 };
-        design.looks.decide(n, &log_ratios(&pairs))
+        let ratios = log_ratios(&run.pairs(0, arm));
+        let n = if counts(arm) { ratios.len() } else { 0 };
+        let decision = design.looks.decide(n, &ratios);
+        let next = design.looks.all().iter().find(|l| l.n_rounds > n).filter(|_| design.short.is_some());
+        match (&decision, next) {
+            (Decision::Stop(StopReason::EffectProven), Some(next)) if is_wide(&ratios, design.looks.judge(n)) => {
+                Decision::Continue(next.n_rounds)
+            }
+            _ => decision,
+        }
     };
     let decisions: Vec<Decision> = others().map(look).collect();
     let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
@@ -96,6 +108,15 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
         (Some(_), _) => over_budget(design, n_rounds, spent_ns, per_round_ns, per_round_ns * n_to_next, is_a_look),
         _ => None,
     }
+}
+
+/// A proven effect whose interval spans more than this factor is worth some seconds more.
+const WIDE_RATIO: f64 = 1.4;
+
+/// Is the size of a proven effect still vague?
+fn is_wide(log_ratios: &[f64], judge: Judge) -> bool {
+    let ends = judge.interval(log_ratios);
+    ends.high - ends.low > WIDE_RATIO.ln()
 }
 
 /// The level that holds between two looks is that of the next one: it has not been spent yet.
@@ -117,11 +138,26 @@ pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
     standing.look.or_else(next).map_or(0.05, |l| l.level)
 }
 
-/// How each arm is judged: by the looks at its own rounds, or by the one that judges all.
-fn judges(run: &ExperimentRun, design: &Design) -> impl Fn(&str) -> Judge {
+/// How a metric and an arm are judged: by the looks at the arm's own rounds, or by the one that judges all. A metric that
+/// was measured after the primary one was decided is analysed once, at the whole 5 %.
+fn judges(run: &ExperimentRun, design: &Design) -> impl Fn(&str, &str) -> Judge {
     let all = Judge { level: level(run, design) };
     let own = |arm: &str| judge(&design.looks, run.pairs(0, arm).len());
-    move |arm: &str| if design.rule == Rule::EachArm { own(arm) } else { all }
+    let after: Vec<&str> = after_primary(run);
+    move |metric: &str, arm: &str| match design.rule {
+        _ if after.contains(&metric) => Judge::default(),
+        Rule::EachArm => own(arm),
+        Rule::AllArms { .. } => all,
+    }
+}
+
+/// Metrics that no measurement shares with the primary one.
+fn after_primary(run: &ExperimentRun) -> Vec<&str> {
+    let has = |at: usize| move |values: &Vec<Option<f64>>| values.get(at).copied().flatten().is_some();
+    let values = || run.blocks.iter().map(|b| &b.values);
+    let is_after = |at: usize| values().any(has(at)) && !values().any(|v| has(0)(v) && has(at)(v));
+    let metrics = run.metrics.iter().enumerate().skip(1);
+    metrics.filter(|(at, _)| is_after(*at)).map(|(_, metric)| metric.id.as_str()).collect()
 }
 
 /// Does each arm leave the tail of the primary metric as it is?
@@ -133,10 +169,9 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     let judge_of = judges(run, design);
     let mut effects = Vec::new();
     for arm in run.arms.iter().skip(1) {
-        let judge = judge_of(&arm.id);
         let one = |metric: usize| {
             let name = &run.metrics.get(metric)?.id;
-            judge.effect(name, &run.arms[0].id, &arm.id, &run.pairs(metric, &arm.id))
+            judge_of(name, &arm.id).effect(name, &run.arms[0].id, &arm.id, &run.pairs(metric, &arm.id))
         };
         effects.extend((0..run.metrics.len()).filter_map(one));
     }
@@ -158,7 +193,8 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
     effects
 }
 
-/// Stopping early flatters the primary comparison; what it showed by itself stays beside it.
+/// Stopping early flatters the primary comparison; what it showed by itself stays beside it. Rounds of short measurements
+/// continue after the first proof until the size is known, so their estimate is not flattered, and the first proof counts.
 fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
     let is_primary = run.metrics.first().is_some_and(|m| m.id == effect.metric);
     let taken: Vec<Look> = design.looks.all().iter().filter(|l| l.n_rounds <= effect.n_pairs).copied().collect();
@@ -166,10 +202,16 @@ fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
         return;
     }
     let plain = AtLook { ratio: effect.ratio, p_value: effect.p_value };
-    effect.p_value = looks::stage_wise_p(plain.p_value, &taken);
+    let ratios = log_ratios(&run.pairs(0, &effect.arm));
+    let p_at = |look: &Look| signed_rank::p_value(&ratios[..look.n_rounds.min(ratios.len())]);
+    let first = taken.iter().position(|look| p_at(look) <= look.level).filter(|_| design.short.is_some());
+    effect.p_value = match first {
+        Some(at) => looks::stage_wise_p(p_at(&taken[at]), &taken[..=at]),
+        None => looks::stage_wise_p(plain.p_value, &taken),
+    };
     // Where several arms must be decided none of them ends the run by its own luck.
-    if run.arms.len() == 2 {
-        let unbiased = looks::unbiased(&log_ratios(&run.pairs(0, &effect.arm)), &taken).exp();
+    if run.arms.len() == 2 && design.short.is_none() {
+        let unbiased = looks::unbiased(&ratios, &taken).exp();
         effect.ratio = unbiased.clamp(effect.ratio_low, effect.ratio_high);
     }
     effect.at_look = Some(plain);
@@ -179,7 +221,7 @@ fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
 mod tests {
     use super::*;
     use wakewatt_core::samples::Window;
-    use wakewatt_core::samples::experiment::{Arm, Block, Metric, Verdict};
+    use wakewatt_core::samples::experiment::{Block, Metric, Verdict};
     use wakewatt_core::samples::rejection::Rejection;
 
     fn block(round: usize, arm: &str, value: f64, is_bad: bool) -> Block {

@@ -1,12 +1,14 @@
-//! The experiment: arms times rounds, in random order within each round, paired by round.
+//! The experiment: variants times rounds, in random order within each round, paired by round.
 //!
-//! A round holds one block per arm (put together from slices between which the arms are swapped, where that is cheap); in every k-th round the first arm is held once more under another name, which shows
-//! what this host calls a difference where there is none. Before each block the arm is set and a warm-up is discarded;
-//! after it the idle counters must not contradict the setting, and the noise must not exceed what was declared, or the
-//! block does not count. The order is drawn from a recorded seed, so a run that was cut short goes on in the same order:
-//! blocks that were kept are taken as they are, and the rest is measured. The experiment stops at a declared look that
-//! decides it, when the time budget does not reach the next look, or when it is told to; whatever happens, the arms are
-//! left and the settings read again, so that "put back" is an observation and not a promise.
+//! A round measures each variant once; every k-th round measures the first one twice, under another name: that shows what
+//! this host calls a difference where there is none. Where switching is instant (a latency limit, idle states), a
+//! measurement takes 150 ms and there are hundreds of rounds ([`Design::short`]); what needs longer, such as a 99th
+//! percentile, is measured in whole rounds afterwards. Noise that strikes all variants alike discards nothing: pairs of
+//! neighbouring measurements share it, the estimator is robust, and the rest widens the interval. A measurement is
+//! discarded only where it is not the variant's: the idle counters contradict the setting, or the CPU was never idle.
+//! The order is drawn from a recorded seed, so a run that was cut short resumes in the same order. The experiment stops at
+//! the first interim analysis that decides it, when the budget does not reach the next one, or when it is interrupted;
+//! settings are restored and read again, so that "restored" is an observation and not a promise.
 
 mod carry_over;
 mod judging;
@@ -14,12 +16,11 @@ pub mod loads;
 mod parts;
 #[cfg(test)]
 mod tests;
-mod woven;
 mod together;
 
 pub use judging::{Standing, by_round, level, standing};
-pub use parts::{Arms, Calibrated, Sliced, Workload, Yield};
-pub use woven::SLICE_NS;
+pub use parts::{Arms, Calibrated, ShortMeasurement, Workload, Yield};
+pub use wakewatt_core::samples::compared::AGAIN;
 
 use crate::context::Clock;
 use crate::noise::{Limits, Noise, NoiseCounters};
@@ -33,7 +34,7 @@ use wakewatt_core::distribution::{Distribution, histogram};
 use wakewatt_core::samples::Window;
 use wakewatt_core::samples::disturbance::Disturbance;
 use wakewatt_core::samples::ended::{Ended, How};
-use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm, Slice};
+use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
 use wakewatt_core::samples::grade::Graded;
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
@@ -43,10 +44,13 @@ use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::stats::side_effects;
 
-/// The name of the baseline's second block in a round.
-pub const AGAIN: &str = "baseline again";
 /// A difference between wall clock and monotonic clock that grew by more than this was a step.
 const CLOCK_STEP_NS: i128 = 100_000_000;
+
+/// How long a short measurement takes, unless a plan says otherwise.
+pub const SHORT_NS: u64 = 150_000_000;
+/// Below this share of idle time the CPU that is woken was never idle.
+const NEVER_IDLE_RATIO: f64 = 0.05;
 
 /// So many blocks in a row whose arm cannot be entered are no accident.
 const REFUSED_IN_A_ROW: usize = 3;
@@ -63,6 +67,30 @@ pub enum Rule {
     },
 }
 
+/// Many short measurements of the primary metric instead of few long ones.
+#[derive(Clone, Debug)]
+pub struct Short {
+    /// How long one takes, in nanoseconds.
+    pub measure_ns: u64,
+    /// When they are analysed; the looks of the design are those of whole rounds.
+    pub looks: Looks,
+    /// Whole rounds afterwards, for the metrics that short measurements do not yield, as far as the budget reaches.
+    pub n_whole_rounds: usize,
+}
+
+impl Short {
+    /// Of 150 ms; nothing is measured afterwards.
+    pub fn new() -> Short {
+        Short { measure_ns: SHORT_NS, looks: Looks::short(), n_whole_rounds: 0 }
+    }
+}
+
+impl Default for Short {
+    fn default() -> Short {
+        Short::new()
+    }
+}
+
 /// How long, how often.
 #[derive(Clone, Debug)]
 pub struct Design {
@@ -76,9 +104,9 @@ pub struct Design {
     pub looks: Looks,
     /// What a look decides.
     pub rule: Rule,
-    /// Arms are swapped this often within a round, where switching is instant and the workload can be measured in slices; none for
-    /// one whole block after the other.
-    pub interleave_ns: Option<u64>,
+    /// Short measurements of the primary metric come first; only where variants switch instantly and the workload allows
+    /// it ([`Design::in_force`]).
+    pub short: Option<Short>,
     /// Every so many rounds the baseline is held twice; 0 for never.
     pub again_every: usize,
     /// What rejects a block.
@@ -97,12 +125,31 @@ impl Design {
             seed,
             looks,
             rule: Rule::EachArm,
-            interleave_ns: Some(SLICE_NS),
+            short: Some(Short::new()),
             again_every: 0,
             limits,
             watts: None,
         }
     }
+
+    /// The design for these variants and this workload: with short measurements, whose looks then judge the run, or
+    /// without.
+    pub fn in_force(&self, arms: &dyn Arms, workload: &mut dyn Workload) -> Design {
+        let short = self.short.clone().filter(|_| arms.is_instant() && workload.short().is_some());
+        let looks = short.as_ref().map_or(&self.looks, |short| &short.looks).clone();
+        Design { short, looks, ..self.clone() }
+    }
+}
+
+/// How a round is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// All metrics, for as long as the workload takes.
+    Whole,
+    /// The primary metric, for so many nanoseconds.
+    Short(u64),
+    /// All metrics but the primary one, which the short measurements have judged.
+    Rest,
 }
 
 /// Counts of a histogram, as kept: value and how often.
@@ -180,6 +227,7 @@ pub fn run_on(
     around: Around<'_>,
     history: History<'_>,
 ) -> Result<ExperimentRun, String> {
+    let design = &design.in_force(arms, workload);
     let run = ExperimentRun {
         arms: arms.arms(),
         metrics: workload.metrics(),
@@ -202,11 +250,9 @@ pub fn run_on(
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
         n_refused: 0,
-        unpooled: Vec::new(),
         surroundings: Surroundings::find(around.src),
     };
     let failure = runner.rounds(arms, workload);
-    runner.close_round();
     let left = arms.leave();
     let Runner { mut run, pools, .. } = runner;
     run.after = arms.state();
@@ -253,8 +299,6 @@ struct Runner<'a> {
     wall_offset_ns: i128,
     /// Blocks in a row whose arm could not be entered.
     n_refused: usize,
-    /// Samples of the blocks of the round under way, by the block's place: only when it is over it is known which count.
-    unpooled: Vec<(usize, Latencies)>,
     surroundings: Surroundings,
 }
 
@@ -284,20 +328,26 @@ impl Runner<'_> {
 
     fn rounds(&mut self, arms: &mut dyn Arms, workload: &mut dyn Workload) -> Result<(), String> {
         let mut random = Random::new(self.design.seed);
+        let Some(short) = &self.design.short else {
+            return self.until_decided(arms, workload, Pace::Whole, &mut random);
+        };
+        self.until_decided(arms, workload, Pace::Short(short.measure_ns), &mut random)?;
+        self.rest(arms, workload, short.n_whole_rounds, &mut random)
+    }
+
+    /// Rounds until an analysis decides, the budget is spent, or the run is interrupted.
+    fn until_decided(
+        &mut self,
+        arms: &mut dyn Arms,
+        workload: &mut dyn Workload,
+        pace: Pace,
+        random: &mut Random,
+    ) -> Result<(), String> {
         for round in 0.. {
-            let ran = match self.n_slices(arms, workload) {
-                Some(n) => self.woven(arms, workload, (round, n), &mut random),
-                None => self.one_by_one(arms, workload, round, &mut random),
-            };
-            if let Err(why) = ran {
-                self.run.ended = How::Failed(why.clone()).into();
-                return Err(why);
-            }
-            if self.around.stop.load(Ordering::Relaxed) {
-                self.run.ended = How::Interrupted.into();
+            self.round(arms, workload, (round, pace), random)?;
+            if self.is_interrupted() {
                 return Ok(());
             }
-            self.close_round();
             // Kept blocks are judged by the time that was spent when they ran.
             let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
             if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
@@ -308,16 +358,54 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// One whole block after the other, until told to end.
-    fn one_by_one(
+    /// What the short measurements did not yield, in as many whole rounds as the budget reaches.
+    fn rest(
         &mut self,
         arms: &mut dyn Arms,
         workload: &mut dyn Workload,
-        round: usize,
+        n: usize,
+        random: &mut Random,
+    ) -> Result<(), String> {
+        if self.is_interrupted() {
+            return Ok(());
+        }
+        let (first, start_ns) = (self.run.n_rounds(), self.spent_ns());
+        for round in first..first.saturating_add(n) {
+            let n_done = (round - first) as u64;
+            let spent_ns = self.spent_ns();
+            let per_round_ns = spent_ns.saturating_sub(start_ns).checked_div(n_done).unwrap_or(0);
+            if self.done.is_empty() && spent_ns.saturating_add(per_round_ns) > self.design.budget_ns {
+                break;
+            }
+            self.round(arms, workload, (round, Pace::Rest), random)?;
+            if self.is_interrupted() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        let is_stopped = self.around.stop.load(Ordering::Relaxed);
+        if is_stopped {
+            self.run.ended = How::Interrupted.into();
+        }
+        is_stopped
+    }
+
+    /// Each variant once; a failure ends the run.
+    fn round(
+        &mut self,
+        arms: &mut dyn Arms,
+        workload: &mut dyn Workload,
+        (round, pace): (usize, Pace),
         random: &mut Random,
     ) -> Result<(), String> {
         for slot in self.order(random, round) {
-            self.slot(arms, workload, round, slot)?;
+            if let Err(why) = self.slot(arms, workload, (round, pace), slot) {
+                self.run.ended = How::Failed(why.clone()).into();
+                return Err(why);
+            }
             if self.around.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -337,7 +425,7 @@ impl Runner<'_> {
         &mut self,
         arms: &mut dyn Arms,
         workload: &mut dyn Workload,
-        round: usize,
+        (round, pace): (usize, Pace),
         slot: usize,
     ) -> Result<(), String> {
         let (index, id) = self.arm_of(slot);
@@ -356,7 +444,7 @@ impl Runner<'_> {
         }
         let words = format!("round {}, {}", round + 1, if id == AGAIN { AGAIN } else { &self.run.arms[index].title });
         self.tell(words.clone());
-        let (block, samples) = self.block(arms, workload, round, (index, &id))?;
+        let (block, samples) = self.block(arms, workload, (round, pace), (index, &id))?;
         self.finish(block, samples, words)
     }
 
@@ -376,31 +464,22 @@ impl Runner<'_> {
         is_kept
     }
 
+    /// Takes it into the run; samples of those that count are pooled.
     fn take(&mut self, kept: KeptBlock) {
-        self.unpooled.push((self.run.blocks.len(), kept.latencies));
-        self.run.blocks.push(kept.block);
-    }
-
-    /// What only a whole round shows: blocks that lost otherwise than the baseline. Then those that count are pooled.
-    fn close_round(&mut self) {
-        self.run.reject_unequal_losses();
-        for (at, latencies) in std::mem::take(&mut self.unpooled) {
-            let block = &self.run.blocks[at];
-            if block.rejected.is_some() || block.arm == AGAIN {
-                continue;
-            }
-            for (what, title, counts) in latencies {
-                let pool = self.pools.entry((block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
+        if kept.block.rejected.is_none() && kept.block.arm != AGAIN {
+            for (what, title, counts) in kept.latencies {
+                let pool = self.pools.entry((kept.block.arm.clone(), what)).or_insert_with(|| (title, histogram()));
                 counts.into_iter().for_each(|(value, n)| pool.1.saturating_record_n(value, n));
             }
         }
+        self.run.blocks.push(kept.block);
     }
 
     fn block(
         &mut self,
         arms: &mut dyn Arms,
         workload: &mut dyn Workload,
-        round: usize,
+        (round, pace): (usize, Pace),
         (index, id): (usize, &str),
     ) -> Result<(Block, Samples), String> {
         let Around { src, clock, stop, .. } = self.around;
@@ -414,26 +493,39 @@ impl Runner<'_> {
             return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Samples::default()));
         }
         self.n_refused = 0;
-        workload.warm_up(self.design.warmup_ns, stop);
-        let cpus = workload.cpus();
+        if !matches!(pace, Pace::Short(_)) {
+            workload.warm_up(self.design.warmup_ns, stop);
+        }
+        let (cpus, n_metrics) = (workload.cpus(), workload.metrics().len());
         let noise_before = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
         let running = self.surroundings.clock(src, &cpus, clock.now_ns());
         let start_at_ns = clock.now_ns();
-        let measured = workload.measure(stop)?;
+        let mut measured = match (pace, workload.short()) {
+            (Pace::Short(measure_ns), Some(short)) => short.measure_for(measure_ns, stop)?,
+            _ => workload.measure(stop)?,
+        };
         let end_at_ns = clock.now_ns();
-        let noise = NoiseCounters::read(src, &cpus, clock.own_cpu_ns()).since(&noise_before, end_at_ns - start_at_ns);
+        let counters = NoiseCounters::read(src, &cpus, clock.own_cpu_ns());
+        if let Some(woken) = &mut measured.woken {
+            woken.steal_ns = counters.steal_ns(&noise_before, woken.cpu);
+        }
         let frequency_khz = running.and_then(|then| then.mean_khz(&self.surroundings.clock(src, &cpus, end_at_ns)?));
         let held = Held {
             frequency_khz,
             temperature_mc: self.surroundings.temperature_mc(src),
             window: Window { start_at_ns, end_at_ns },
-            noise,
+            noise: counters.since(&noise_before, end_at_ns - start_at_ns),
+            idle_ratio: measured.woken.and_then(|woken| counters.idle_ratio(&noise_before, woken.cpu)),
             // Without a single counter nothing is known, which is not quiet.
             is_noise_known: noise_before.is_known(),
             is_busy: workload.is_busy(),
-            slices: Vec::new(),
         };
-        Ok(self.block_of(arms, round, (index, id), measured, held))
+        let (mut block, samples) = self.block_of(arms, round, (index, id), measured, held);
+        block.values.resize(n_metrics, None);
+        if let (Pace::Rest, Some(primary)) = (pace, block.values.first_mut()) {
+            *primary = None;
+        }
+        Ok((block, samples))
     }
 
     /// What was measured, judged by what went on meanwhile.
@@ -449,7 +541,7 @@ impl Runner<'_> {
         let is_cut = stop.load(Ordering::Relaxed).then_some(Rejection::Interrupted);
         let contradiction = || arms.contradiction(index, &measured.idle).map(Rejection::Said);
         let said = measured.disturbances;
-        let spoilt = held.noise.spoilt(&self.design.limits, held.is_busy);
+        let spoilt = held.noise.spoilt(&self.design.limits, held.is_busy).or_else(|| held.never_idle());
         let noise = if held.is_busy { held.noise.without_others() } else { held.noise };
         let taken = held.is_noise_known.then(|| noise.taken());
         let said = said.into_iter().chain(noise.notes()).map(Disturbance::Said);
@@ -469,7 +561,6 @@ impl Runner<'_> {
             taken,
             waker: measured.waker,
             idle: measured.idle,
-            slices: held.slices,
             woken: measured.woken,
             frequency_khz: held.frequency_khz,
             temperature_mc: held.temperature_mc,
@@ -484,9 +575,20 @@ struct Held {
     frequency_khz: Option<u64>,
     temperature_mc: Option<i64>,
     noise: Noise,
+    /// Idle time of the CPU that was woken; none where nobody counted.
+    idle_ratio: Option<f64>,
     is_noise_known: bool,
     is_busy: bool,
-    slices: Vec<Slice>,
+}
+
+impl Held {
+    /// A CPU that was never idle says nothing of idle states, whichever variant was in force.
+    fn never_idle(&self) -> Option<Rejection> {
+        let idle_ratio = self.idle_ratio.filter(|ratio| !self.is_busy && *ratio < NEVER_IDLE_RATIO)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of at most 1")]
+        let percent = ((1.0 - idle_ratio) * 100.0).round() as u32;
+        Some(Rejection::Busy { percent })
+    }
 }
 
 /// A second attempt is worth a week's run: files are busy, a device is away for a moment.

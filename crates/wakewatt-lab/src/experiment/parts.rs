@@ -84,8 +84,8 @@ pub trait Workload {
     }
     /// A block of this round follows. What is drawn (arrivals) is drawn anew per round and is the same for all arms of it.
     fn begin_round(&mut self, _round: usize) {}
-    /// Can its block be measured in slices, between which other arms are held? None where not.
-    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
+    /// Can its primary metric be measured within a fraction of a second? None where not.
+    fn short(&mut self) -> Option<&mut dyn ShortMeasurement> {
         None
     }
     /// Does it keep CPUs busy from other processes? Then busy CPUs are no sign of somebody else.
@@ -94,12 +94,10 @@ pub trait Workload {
     }
 }
 
-/// A workload whose block is the sum of its slices.
-pub trait Sliced {
-    /// How long a whole block measures.
-    fn block_ns(&self) -> u64;
-    /// Slice `at` of the `of` slices of a block. What is drawn is the same for all arms in the same slice.
-    fn slice(&mut self, at: usize, of: usize, stop: &AtomicBool) -> Result<Yield, String>;
-    /// The block of these slices.
-    fn whole(&self, slices: Vec<Yield>) -> Yield;
+/// A workload whose primary metric needs only a fraction of a second, so that variants can be swapped several times a
+/// second.
+pub trait ShortMeasurement {
+    /// Measures for so long, after a warm-up of its own: the first samples after a switch are discarded. Values that so few
+    /// samples do not support are none.
+    fn measure_for(&mut self, measure_ns: u64, stop: &AtomicBool) -> Result<Yield, String>;
 }

@@ -15,7 +15,7 @@ use wakewatt_core::stats::paired::{Judge, NEGLIGIBLE_RATIO, holm, log_ratios};
 use wakewatt_core::stats::sequence::{Claim, in_sequence};
 
 /// Gives all effects p-values that know of their family, and the verdicts that these leave; `judge` by arm.
-pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], judge: &dyn Fn(&str) -> Judge) {
+pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], judge: &dyn Fn(&str, &str) -> Judge) {
     for role in [Role::Primary, Role::Tail, Role::Secondary] {
         let mut family: Vec<&mut Effect> = effects.iter_mut().filter(|e| run.role(&e.metric) == role).collect();
         if (rule, role) == (Rule::EachArm, Role::Primary) {
@@ -23,18 +23,20 @@ pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], ju
             continue;
         }
         let adjusted = holm(&family.iter().map(|e| e.p_value).collect::<Vec<_>>());
-        family.iter_mut().zip(adjusted).for_each(|(effect, p_value)| judge(&effect.arm).adjust(effect, p_value));
+        family.iter_mut().zip(adjusted).for_each(|(effect, p_value)| {
+            judge(&effect.metric, &effect.arm).adjust(effect, p_value);
+        });
     }
 }
 
-fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &dyn Fn(&str) -> Judge) {
+fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &dyn Fn(&str, &str) -> Judge) {
     family.arrange_by_key(|e| e.compared());
-    let level = |e: &Effect| judge(&e.arm).level;
+    let level = |e: &Effect| judge(&e.metric, &e.arm).level;
     let claims: Vec<Claim> = family.iter().map(|e| Claim { p_value: e.p_value, level: level(e) }).collect();
     let same = |e: &Effect| Equivalence::of(&log_ratios(&run.pairs(0, &e.arm)), NEGLIGIBLE_RATIO).p_value();
     let same = holm(&family.iter().map(|e| same(e)).collect::<Vec<_>>());
     for ((effect, place), same_p) in family.iter_mut().zip(in_sequence(&claims)).zip(same) {
-        let judge = judge(&effect.arm);
+        let judge = judge(&effect.metric, &effect.arm);
         judge.adjust(effect, place.p_value);
         let is_left = match effect.verdict {
             Verdict::Higher | Verdict::Lower => place.is_proven,
@@ -52,7 +54,7 @@ pub(super) fn tails(
     run: &ExperimentRun,
     design: &Design,
     effects: &[Effect],
-    judge: &dyn Fn(&str) -> Judge,
+    judge: &dyn Fn(&str, &str) -> Judge,
 ) -> Vec<TailTest> {
     let (Some(at), Some((baseline, others))) = (run.tail_at(), run.arms.split_first()) else { return Vec::new() };
     let margin_ratio = match design.rule {
@@ -64,7 +66,7 @@ pub(super) fn tails(
     let adjusted = holm(&series.iter().map(|d| Equivalence::of(d, margin_ratio).above_p).collect::<Vec<_>>());
     let metric = &run.metrics[at].id;
     let test = |((arm, d), no_harm_p): ((&Arm, &Vec<f64>), f64)| {
-        let level = judge(&arm.id).level;
+        let level = judge(metric, &arm.id).level;
         let effect = effects.iter().find(|e| e.metric == *metric && e.arm == arm.id);
         let answer = match () {
             () if !run.ended.is_final() => TailAnswer::CannotTell,

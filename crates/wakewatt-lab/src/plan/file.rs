@@ -30,8 +30,9 @@ pub struct PlanFile {
     pub blocks: Option<usize>,
     /// Looks after so many counted rounds: `[8, 12, 20, 32]`.
     pub looks: Option<Vec<usize>>,
-    /// Arms are swapped so often within a round, where switching is instant (latency limits, idle states) and the plan has one
-    /// workload of wake-ups and no meter: `500ms`; `off` for whole blocks one after the other. 750ms if not given.
+    /// How long one measurement of the primary metric takes where switching is instant (latency limits, idle states) and the
+    /// workload allows it (wake-ups, round trips, reads): `200ms`; 150ms if not given. There are hundreds of rounds then, and
+    /// whole ones follow for the other metrics. `off` for whole measurements only.
     pub interleave: Option<String>,
     /// In every so many rounds the baseline is held twice, to see this host's own noise; 0 for never.
     /// Left out: every round where a look is at 8 rounds or fewer, else every second.
@@ -42,7 +43,7 @@ pub struct PlanFile {
     pub seed: Option<u64>,
     /// Refuse the whole plan where an arm cannot be set.
     pub strict: Option<bool>,
-    /// What rejects a block.
+    /// What discards a measurement. Without limits noise discards nothing and widens the interval.
     pub reject: Option<RejectFile>,
     /// The settings to compare.
     pub arm: Vec<ArmFile>,
@@ -55,9 +56,9 @@ pub struct PlanFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RejectFile {
-    /// Percent of the measured CPUs' time that the hypervisor takes: 5.
+    /// Percent of the measured CPUs' time that the hypervisor takes; no limit if not given.
     pub steal_percent: Option<f64>,
-    /// Percent of the measured CPUs' time that other processes use: 50. Of `steps` and `shop` it is each level's own count;
+    /// Percent of the measured CPUs' time that other processes use; no limit if not given. Of `steps` and `shop` it is each level's own count;
     /// what a `command` uses itself cannot be told from others' work. In a plan with one of these three the other workloads of a
     /// block are not judged by it.
     pub others_percent: Option<f64>,
@@ -86,6 +87,8 @@ pub struct ArmFile {
     pub undo_command: Option<Words>,
     /// A program that runs while the arm does, in the foreground: an agent to be audited. It ends with the arm.
     pub beside: Option<Words>,
+    /// An A/A control: switched like the others, and nothing changes. What it shows is this host's false effects.
+    pub control: Option<bool>,
 }
 
 /// A command to run: a line for a shell, or program and arguments.

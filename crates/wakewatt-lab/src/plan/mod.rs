@@ -51,8 +51,8 @@ pub struct Plan {
     pub measure_ns: u64,
     /// The looks: after so many counted rounds.
     pub looks: Vec<usize>,
-    /// Arms are swapped this often within a round, where switching is instant; none for whole blocks.
-    pub interleave_ns: Option<u64>,
+    /// Where switching is instant, the primary metric is measured in so short measurements; none for whole ones only.
+    pub short_ns: Option<u64>,
     /// Every so many rounds the baseline is held twice; 0 for never.
     pub again_every: usize,
     /// 1.05: differences within 5 % do not matter.
@@ -90,6 +90,8 @@ pub struct PlanArm {
     pub beside: Option<Vec<String>>,
     /// What to know of it.
     pub notes: Vec<String>,
+    /// Is it switched like the others and changes nothing? What it shows is this host's false effects.
+    pub is_control: bool,
 }
 
 impl PlanArm {

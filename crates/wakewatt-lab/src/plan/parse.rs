@@ -2,7 +2,7 @@
 
 use super::file::{ArmFile, PlanFile, WorkloadFile};
 use super::{ArmLimit, CommandMetric, Plan, PlanArm, PlanKind, PlanWorkload};
-use crate::experiment::SLICE_NS;
+use crate::experiment::SHORT_NS;
 use crate::noise::Limits;
 use toml::{Table, Value};
 use wakewatt_core::file_keys::keys_of;
@@ -59,12 +59,15 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         return Err("[[workload]]: nothing is measured; give one, such as kind = \"wakeup\"".into());
     }
     let limits = match &file.reject {
-        None => Limits { steal_ratio: 0.05, ..Limits::default() },
-        Some(reject) => Limits {
-            steal_ratio: percent("steal_percent", reject.steal_percent.unwrap_or(5.0))?,
-            foreign_ratio: percent("others_percent", reject.others_percent.unwrap_or(50.0))?,
-            is_throttling_spoilt: reject.throttling.unwrap_or(false),
-        },
+        None => Limits::default(),
+        Some(reject) => {
+            let share = |key, wanted: Option<f64>| wanted.map_or(Ok(f64::INFINITY), |wanted| percent(key, wanted));
+            Limits {
+                steal_ratio: share("steal_percent", reject.steal_percent)?,
+                foreign_ratio: share("others_percent", reject.others_percent)?,
+                is_throttling_spoilt: reject.throttling.unwrap_or(false),
+            }
+        }
     };
     // A run that ends at an early look must have enough pairs by then to know the host's own noise.
     let again_every = file.again_every.unwrap_or(if looks.iter().any(|n| *n <= EARLY_LOOK) { 1 } else { 2 });
@@ -79,7 +82,7 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
         settle_ns: time("settle", &file.settle, 500_000_000)?,
         measure_ns,
         looks,
-        interleave_ns: interleave(file.interleave.as_deref())?,
+        short_ns: short(file.interleave.as_deref())?,
         again_every,
         margin_ratio: 1.0 + margin_percent / 100.0,
         seed: file.seed,
@@ -88,16 +91,16 @@ pub fn parse(text: &str, profile: &dyn Fn(&str) -> Result<Profile, String>) -> R
     })
 }
 
-/// How often arms are swapped within a round; none for never.
-fn interleave(text: Option<&str>) -> Result<Option<u64>, String> {
+/// How long a short measurement takes, after which variants are swapped; none where all are long.
+fn short(text: Option<&str>) -> Result<Option<u64>, String> {
     let ns = match text {
-        None => return Ok(Some(SLICE_NS)),
+        None => return Ok(Some(SHORT_NS)),
         Some("off") => return Ok(None),
         Some(text) => parse_ns(text).map_err(|why| format!("interleave: {why}"))?,
     };
-    // Shorter, and settling is most of it; longer, and it is a block.
-    let is_fine = (200_000_000..=10_000_000_000).contains(&ns);
-    if is_fine { Ok(Some(ns)) } else { Err("interleave: give 200ms to 10s, or off".into()) }
+    // Shorter, and it is mostly warm-up; longer, and a hundred rounds take minutes.
+    let is_fine = (100_000_000..=2_000_000_000).contains(&ns);
+    if is_fine { Ok(Some(ns)) } else { Err("interleave: give 100ms to 2s, or off".into()) }
 }
 
 /// As a ratio; a limit that is no share would reject every block, or none without a word.
@@ -123,6 +126,7 @@ fn name(key: &str, text: &str) -> Result<String, String> {
 fn arm(file: &ArmFile, profile: &dyn Fn(&str) -> Result<Profile, String>) -> Result<PlanArm, String> {
     let mut arm = PlanArm { name: name("name", &file.name)?, ..PlanArm::default() };
     arm.title = file.title.clone().unwrap_or_else(|| arm.name.clone());
+    arm.is_control = file.control.unwrap_or(false);
     let mut requests = Vec::new();
     if let Some(name) = &file.profile {
         let profile = profile(name)?;
@@ -170,6 +174,10 @@ fn arm(file: &ArmFile, profile: &dyn Fn(&str) -> Result<Profile, String>) -> Res
     arm.beside = file.beside.as_ref().map(super::file::Words::argv);
     if arm.beside.as_ref().is_some_and(Vec::is_empty) {
         return Err("beside: an empty list".into());
+    }
+    let is_changed = !arm.requests.is_empty() || arm.limit.is_some() || arm.command.is_some() || arm.beside.is_some();
+    if arm.is_control && is_changed {
+        return Err("control: a control changes nothing; give it no settings".into());
     }
     Ok(arm)
 }

@@ -4,7 +4,7 @@
 //! hand is left out when the plan runs, with a remark.
 
 use super::{alone, call, command, level, network, primary_among, watts_of};
-use crate::plan::{Plan, PlanKind};
+use crate::plan::{Plan, PlanKind, PlanWorkload};
 use crate::{disk_workload, wake_workload};
 use wakewatt_core::samples::disk::DiskEngine;
 use wakewatt_core::samples::experiment::Metric;
@@ -49,6 +49,18 @@ pub fn expected_samples(kind: &PlanKind, measure_ns: u64) -> Option<u64> {
         | PlanKind::Alone
         | PlanKind::Command { .. } => None,
     }
+}
+
+/// Can the primary metric be measured within a fraction of a second? It must be the first one of such a workload.
+pub fn is_short(plan: &Plan, primary: &str) -> bool {
+    let first = |workload: &PlanWorkload| {
+        let mut metrics = of(&workload.kind);
+        call(workload.name.as_deref(), &mut metrics);
+        metrics.into_iter().next()
+    };
+    let is_able =
+        |kind: &PlanKind| matches!(kind, PlanKind::Wakeup { .. } | PlanKind::Network { .. } | PlanKind::Disk { .. });
+    plan.workloads.iter().filter(|w| is_able(&w.kind)).filter_map(first).any(|metric| metric.id == primary)
 }
 
 /// The metrics a plan can have, the primary one first. An unknown primary metric is an error with the nearest name.

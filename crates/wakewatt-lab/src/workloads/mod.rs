@@ -10,7 +10,7 @@ pub mod declared;
 pub mod level;
 pub mod network;
 
-use crate::experiment::{Calibrated, Sliced, Workload, Yield, loads};
+use crate::experiment::{Calibrated, ShortMeasurement, Workload, Yield, loads};
 use std::sync::atomic::AtomicBool;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
@@ -132,6 +132,40 @@ impl<'a> Composite<'a> {
     }
 }
 
+impl Composite<'_> {
+    /// The workload whose first metric is the primary one, and where its metrics begin among those of all workloads.
+    fn primary_part(&self) -> Option<(usize, usize)> {
+        let mut first = 0;
+        for (at, part) in self.parts.iter().enumerate() {
+            if self.places.get(first) == Some(&0) {
+                return Some((at, first));
+            }
+            first += part.workload.metrics().len() + usize::from(self.meter.is_some() && part.load.is_none());
+        }
+        None
+    }
+
+    fn prefix(part: &Part<'_>) -> String {
+        part.name.as_ref().map_or(String::new(), |name| format!("{name}."))
+    }
+}
+
+impl ShortMeasurement for Composite<'_> {
+    fn measure_for(&mut self, measure_ns: u64, stop: &AtomicBool) -> Result<Yield, String> {
+        let (at, first) = self.primary_part().ok_or("no workload has the primary metric")?;
+        let part = &mut self.parts[at];
+        let short = part.workload.short().ok_or("the workload cannot be measured shortly")?;
+        let mut measured = short.measure_for(measure_ns, stop)?;
+        let mut values = vec![None; self.places.len()];
+        for (place, value) in self.places[first..].iter().zip(std::mem::take(&mut measured.values)) {
+            values[*place] = value;
+        }
+        let prefix = Self::prefix(part);
+        measured.latencies.iter_mut().for_each(|(id, ..)| *id = format!("{prefix}{id}"));
+        Ok(Yield { values, ..measured })
+    }
+}
+
 impl Workload for Composite<'_> {
     fn metrics(&self) -> Vec<Metric> {
         let mut placed: Vec<(usize, Metric)> = self.places.iter().copied().zip(self.in_part_order()).collect();
@@ -167,7 +201,7 @@ impl Workload for Composite<'_> {
             if let Some(meter) = &mut meter {
                 measured.values.push(meter.stop());
             }
-            let prefix = part.name.as_ref().map_or(String::new(), |name| format!("{name}."));
+            let prefix = Self::prefix(part);
             values.append(&mut measured.values);
             all.latencies
                 .extend(measured.latencies.into_iter().map(|(id, title, h)| (format!("{prefix}{id}"), title, h)));
@@ -190,13 +224,11 @@ impl Workload for Composite<'_> {
         Ok(all)
     }
 
-    /// One workload alone. A meter averages over longer than a slice, and of several workloads each would get a part of one.
-    fn sliced(&mut self) -> Option<&mut dyn Sliced> {
-        let is_as_it_is = self.meter.is_none() && self.places.iter().enumerate().all(|(at, place)| at == *place);
-        match &mut self.parts[..] {
-            [part] if is_as_it_is && part.name.is_none() => part.workload.sliced(),
-            _ => None,
-        }
+    /// Of the workload that the primary metric belongs to.
+    fn short(&mut self) -> Option<&mut dyn ShortMeasurement> {
+        let (part, _) = self.primary_part()?;
+        self.parts[part].workload.short()?;
+        Some(self)
     }
 
     fn begin_round(&mut self, round: usize) {

@@ -4,7 +4,7 @@
 //! for its own sleep in every arm alike.
 
 use crate::bench::{IdleBaseline, NetworkSpec, RespondSpec, Responder, round_trip};
-use crate::experiment::{Workload, Yield};
+use crate::experiment::{ShortMeasurement, Workload, Yield};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wakewatt_core::cpuset::CpuSet;
@@ -82,9 +82,20 @@ impl Workload for NetworkWorkload<'_> {
     }
 
     fn measure(&mut self, stop: &AtomicBool) -> Result<Yield, String> {
+        self.measure_for(self.spec.duration_ns, stop)
+    }
+
+    fn short(&mut self) -> Option<&mut dyn ShortMeasurement> {
+        Some(self)
+    }
+}
+
+impl ShortMeasurement for NetworkWorkload<'_> {
+    fn measure_for(&mut self, duration_ns: u64, stop: &AtomicBool) -> Result<Yield, String> {
         let cpus: Vec<Cpu> = self.cpus().iter().collect();
         let baseline = IdleBaseline::read(self.src, &cpus);
-        match round_trip(&self.spec, stop, self.src) {
+        let spec = NetworkSpec { duration_ns, ..self.spec.clone() };
+        match round_trip(&spec, stop, self.src) {
             Ok(slice) => {
                 let latency = Distribution::recorded(&slice.hists.round_trip);
                 let at = |q: f64| latency.quantile(q).map(|v| v.value_ns as f64);

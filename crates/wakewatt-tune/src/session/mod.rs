@@ -19,7 +19,7 @@ use crate::journal::{Command, Draft, Journal, Owner};
 use crate::knob::Host;
 use crate::left;
 use crate::request::Request;
-use crate::resolve::resolve;
+use crate::resolve::{Resolved, resolve};
 use crate::undo::{Patience, UndoReport, Undone, undo_entries};
 use std::path::Path;
 use steady::{Held, Steady};
@@ -31,6 +31,11 @@ pub struct SettingSet {
     pub requests: Vec<Request>,
     /// A command that enters it and one that leaves it; both must do no harm when run again.
     pub command: Option<(Vec<String>, Vec<String>)>,
+}
+
+/// Are these settings a matter of a few writes that move nothing else? Then sets of them may follow each other often.
+pub fn is_instant(resolved: &Resolved) -> bool {
+    Steady::of(resolved).is_some()
 }
 
 /// Sets under our care until ended; dropping ends.
@@ -114,11 +119,6 @@ impl<'a> Session<'a> {
     /// The files that are known to be written, or moved, by any set.
     pub fn paths(&self) -> Vec<String> {
         self.journal.entries.iter().map(|e| e.path.clone()).collect()
-    }
-
-    /// Is this set entered by writing what differs and nothing else? So it is for knobs that move only their own files.
-    pub fn is_short(&self, set: usize) -> bool {
-        self.sets.get(set).is_some_and(|set| set.steady.is_some())
     }
 
     /// Leaves the set that was entered and enters this one; an error is told after everything has been taken back.

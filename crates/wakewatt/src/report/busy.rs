@@ -1,4 +1,4 @@
-//! What a reader must know at once of the hour in which it was measured: one line, under the verdict.
+//! What else ran while it was measured: one line, under the verdict.
 
 use super::words::{clauses, ended, ns, percent};
 use wakewatt_core::evidence::Evidence;
@@ -11,12 +11,8 @@ use wakewatt_words::{say, word};
 /// The line; none where every run is graded clean.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {
     let graded: Vec<Graded> = runs.iter().map(|run| run.graded()).collect();
-    let reasons: Vec<String> = graded.iter().filter(|g| g.grade != Grade::Clean).map(Graded::reasons).collect();
-    let busy = match graded.iter().map(|g| g.grade).max().unwrap_or_default() {
-        Grade::Clean => None,
-        Grade::Loaded => Some(say!("An effect of that hour: {}", clauses(&reasons))),
-        Grade::Refused => Some(say!("No size is told: {}", clauses(&reasons))),
-    };
+    let reasons: Vec<String> = graded.iter().filter(|g| g.grade == Grade::Loaded).map(Graded::reasons).collect();
+    let busy = (!reasons.is_empty()).then(|| say!("Measured beside other load: {}", clauses(&reasons)));
     let waited = evidence.quiet_wait.filter(|wait| wait.end == WaitEnd::GaveUp).map(|wait| self::waited(&wait));
     let what = match (busy, waited) {
         (None, None) => return None,
@@ -26,9 +22,11 @@ pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<Strin
     };
     let advice = match evidence.quiet_wait {
         // An experiment over settings has no such option.
-        None if evidence.samples.conclusions.is_some() => word!("Repeat it when the machine is quiet."),
-        Some(_) => word!("Repeat it at a quieter hour."),
-        None => word!("Repeat it when it is quiet: wakewatt doctor --wait-quiet 10min waits for that."),
+        None if evidence.samples.conclusions.is_some() => {
+            word!("The effect is that of this load; repeat it when the machine is quiet.").to_string()
+        }
+        Some(_) => word!("The effect is that of this load; repeat it at a quieter hour.").to_string(),
+        None => say!("The effect is that of this load; without it: {}", super::verdict::RETRY),
     };
     Some(format!("{} {advice}", ended(&what)))
 }

@@ -10,8 +10,8 @@ use wakewatt_words::{say, told};
 
 /// Whole names, what is measured, and what of it.
 pub(crate) const NAMES: &[&str] = &[
-    "as found",
-    "no sleep (polling)",
+    "current settings",
+    "idle states disabled (polling)",
     "shallow",
     "per-CPU limits lifted",
     "governor as found",
@@ -117,7 +117,7 @@ mod tests {
         }
         let chinese = |english: &str| wakewatt_words::within(wakewatt_words::Language::Chinese, || name(english));
         assert_eq!(chinese("graduated load at 10 %, median"), "分级负载（10 %）的中位数");
-        assert_eq!((chinese("C1 only"), chinese("as found")), ("只用 C1".into(), "原状".into()));
+        assert_eq!((chinese("C1 only"), chinese("current settings")), ("只用 C1".into(), "当前设置".into()));
         assert_eq!(chinese("random read, psync, depth 1, median"), "随机读，psync，深度 1的中位数");
         assert_eq!(chinese("my own arm, tuned"), "my own arm, tuned");
         assert_eq!((chinese("off"), chinese("low, off")), ("off".into(), "low, off".into()));

@@ -287,7 +287,7 @@ mod tests {
     fn the_summary_ranks_findings_and_names_what_is_missing() {
         let text = render(&sample::two_arms(), Style::default());
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
-        assert!(find("Sleeping CPUs make a wake-up") < find(" 1. Idle states") && find(" 2. ") < find("Cannot tell:"));
+        assert!(find("Idle states cost latency here") < find(" 1. Idle states") && find(" 2. ") < find("Cannot tell:"));
         assert!(find("Could not be looked at:") < find("Everything put back: yes."));
     }
 }

@@ -131,11 +131,13 @@ pub(crate) const COUNTED: &[&str] = &[
     "{n} boots",
     "{n} hosts",
     "{n} levels",
+    "{n} measurements",
     "{n} nodes",
     "{n} points",
     "{n} rounds",
     "{n} sessions",
     "{n} times",
+    "{n} variants",
 ];
 
 /// `1 round`, `10 rounds`.

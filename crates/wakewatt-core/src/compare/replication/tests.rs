@@ -21,7 +21,6 @@ fn run(ratio: f64, seed: u64, up_s: u64) -> Evidence {
         disturbances: vec![],
         taken: None,
         waker: None,
-        slices: vec![],
         rejected: None,
         idle: vec![],
         ..Block::default()

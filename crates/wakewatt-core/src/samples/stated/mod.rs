@@ -1,11 +1,11 @@
-//! What may be said of the size of an effect: on a quiet machine the estimate, on a loaded one the near end of its interval,
-//! and nothing where the surroundings had more part in it than the setting.
+//! What may be said of the size of an effect: the estimate with its interval, however wide; "at least" where a disturbance
+//! can only have made the effect smaller; nothing where something else than the settings moved the metric.
 //!
-//! Beside other work the direction of an effect stands and its size does not (`grade`), so every sentence that names a size
-//! takes it from here: the verdict, the findings, the text of a measurement. Where the near end lies on the other side of
-//! "no effect" (a difference of at least -3 us), it bounds nothing and no size is named. Not here: whether there is an
-//! effect, which is the judge's (`stats`).
+//! A CPU that was often awake when it was woken pays less for idle states than one that slept, so there the estimate is a
+//! lower bound (`grade`). Every sentence that names a size takes it from here: the verdict, the findings, the text of a
+//! measurement. Not here: whether there is an effect, which is the judge's (`stats`).
 
+use super::compared::Compared;
 use super::experiment::{Effect, ExperimentRun, Verdict};
 use super::grade::Grade;
 use crate::units::{rough_ns, three_digits, times};
@@ -44,45 +44,41 @@ impl Stated {
     }
 }
 
-/// Of a value with its interval, where `none` is no effect.
-fn stated(is_bound: bool, none: f64, value: f64, low: f64, high: f64) -> Stated {
-    if !value.is_finite() {
-        Stated::Open
-    } else if !is_bound {
-        Stated::Value(value)
-    } else if value >= none && low.is_finite() && low > none {
-        Stated::AtLeast(low)
-    } else if value < none && high.is_finite() && high < none {
-        Stated::AtMost(high)
-    } else {
-        Stated::Open
+/// Of a value, where `none` is no effect.
+fn stated(is_bound: bool, none: f64, value: f64) -> Stated {
+    match (value.is_finite(), is_bound) {
+        (false, _) => Stated::Open,
+        (true, false) => Stated::Value(value),
+        (true, true) if value >= none => Stated::AtLeast(value),
+        (true, true) => Stated::AtMost(value),
     }
 }
 
 impl Effect {
     /// Behind its interval: how sure it is, and of what.
     pub fn sureness(&self) -> String {
-        say!("95 % over all looks, covers {}", self.covers)
+        say!("95 % CI, {}", self.covers.scope())
     }
 }
 
 impl ExperimentRun {
     /// How many times as much the baseline takes as the arm.
     pub fn stated_ratio(&self, effect: &Effect) -> Stated {
-        self.stated(effect, 1.0, [effect.ratio, effect.ratio_low, effect.ratio_high])
+        self.stated(effect, 1.0, effect.ratio)
     }
 
     /// How much more the baseline takes, in the metric's unit.
     pub fn stated_difference(&self, effect: &Effect) -> Stated {
-        self.stated(effect, 0.0, [effect.difference, effect.difference_low, effect.difference_high])
+        self.stated(effect, 0.0, effect.difference)
     }
 
-    fn stated(&self, effect: &Effect, none: f64, [value, low, high]: [f64; 3]) -> Stated {
-        // What is not shown to differ has no near end, so its estimate is said, which stands beside its interval.
-        let is_shown = matches!(effect.verdict, Verdict::Higher | Verdict::Lower);
-        match self.graded().grade {
+    fn stated(&self, effect: &Effect, none: f64, value: f64) -> Stated {
+        // Being awake can only hide a cost of idle states; it bounds no other comparison.
+        let is_of_sleep = matches!(effect.compared(), Compared::NoSleep | Compared::ShallowSleep);
+        let graded = self.graded();
+        match graded.grade {
             Grade::Refused => Stated::Open,
-            grade => stated(grade == Grade::Loaded && is_shown, none, value, low, high),
+            _ => stated(is_of_sleep && graded.is_diluted() && effect.verdict == Verdict::Higher, none, value),
         }
     }
 
@@ -117,7 +113,7 @@ impl ExperimentRun {
             Stated::Open => word!("a time of unknown length").to_string(),
             difference => difference.say(us),
         };
-        let interval = say!("interval {low} to {high}, {}{}", effect.sureness(), self.hour());
+        let interval = say!("{low} to {high}, {}{}", effect.sureness(), self.hour());
         say!("{size} {per} ({})", self.unless_refused(interval))
     }
 
@@ -128,7 +124,8 @@ impl ExperimentRun {
             Stated::Open => word!("an unknown share").to_string(),
             ratio => format!("{} %", ratio.say(share)),
         };
-        let interval = say!("{} to {}, covers {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers);
+        let interval =
+            say!("95 % CI {} to {}, {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers.scope());
         if self.is_sized() { say!("{size} ({interval})") } else { size }
     }
 
@@ -136,16 +133,16 @@ impl ExperimentRun {
     pub fn in_numbers(&self, effect: &Effect) -> String {
         let [low, high] = [effect.ratio_low, effect.ratio_high].map(three_digits);
         let ratio = self.stated_ratio(effect).say(three_digits);
-        let interval = say!("interval {low} to {high}, {}", effect.sureness());
+        let interval = say!("{low} to {high}, {}", effect.sureness());
         say!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
     }
 
     fn unless_refused(&self, interval: String) -> String {
-        if self.is_sized() { interval } else { word!("its size is refused").into() }
+        if self.is_sized() { interval } else { word!("effect size not reported").into() }
     }
 
     fn hour(&self) -> &'static str {
-        if self.graded().grade == Grade::Loaded { word!("; an effect of that hour") } else { "" }
+        if self.graded().grade == Grade::Loaded { word!("; measured beside other load") } else { "" }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Sizes on a quiet and on a busy machine, and where an interval bounds nothing.
+//! Sizes on a quiet machine, beside other load, and where none is reported.
 
 use super::*;
 use crate::samples::compared::{LIFTED, POLL, SHALLOW};
 use crate::samples::experiment::Block;
+use crate::samples::grade::{Flaw, Graded};
 use crate::samples::taken::Taken;
 use crate::samples::woken::Woken;
 use crate::samples::{IdleDelta, StateDelta, Window};
@@ -27,6 +28,7 @@ fn effect(arm: &str) -> Effect {
     }
 }
 
+/// With so much steal, and so many idle entries for nine wake-ups.
 fn run(steal_ratio: f64, n_usage: u64) -> ExperimentRun {
     let state =
         |(index, name, n_usage): (u32, &str, u64)| StateDelta { index, name: name.into(), n_usage, time_ns: n_usage };
@@ -37,60 +39,42 @@ fn run(steal_ratio: f64, n_usage: u64) -> ExperimentRun {
         values: vec![],
         taken: Some(Taken { steal_ratio, foreign_ratio: None }),
         idle: vec![IdleDelta { cpu: 0, states: [(1, "C1", 0), (2, "C6", n_usage)].map(state).to_vec() }],
-        woken: Some(Woken { cpu: 0, n: 9 }),
+        woken: Some(Woken::new(0, 9)),
         ..Block::default()
     };
     ExperimentRun { blocks: vec![block], ..ExperimentRun::default() }
 }
 
 #[test]
-fn a_busy_machine_states_the_near_end_everywhere() {
-    let (quiet, busy) = (run(0.0, 9), run(0.3, 9));
+fn a_busy_machine_states_the_same_size_and_a_cpu_that_was_often_awake_a_bound() {
     let up = effect(POLL);
-    assert_eq!(quiet.slower(&up, "a wake-up"), "Sleeping CPUs make a wake-up 3.1 times slower: 20 us each");
-    assert_eq!(
-        busy.slower(&up, "a wake-up"),
-        "Sleeping CPUs make a wake-up at least 1.06 times slower: at least 600 ns each"
-    );
-    assert_eq!(
-        quiet.in_us(&up, "per read"),
-        "19.9us per read (interval 0.6us to 41us, 95 % over all looks, covers this run)"
-    );
-    assert!(busy.in_us(&up, "per read").starts_with("at least 0.6us per read (interval 0.6us to 41us"));
-    assert!(busy.in_numbers(&up).starts_with("at least 1.06 times (interval 1.06 to 5.2"));
-    let down = up.inverted();
-    assert!(busy.in_numbers(&down).starts_with("at most 0.94 times"), "{}", busy.in_numbers(&down));
-    assert_eq!(busy.stated_difference(&down), Stated::AtMost(-600.0));
-    let open = Effect { verdict: Verdict::Undecided, ratio_low: 0.9, ..up };
-    assert!(busy.in_numbers(&open).starts_with("3.1 times (interval 0.9 to 5.2"));
-}
-
-#[test]
-fn a_refused_size_is_told_nowhere() {
-    let refused = run(0.4, 9);
-    let up = effect(POLL);
-    assert_eq!(refused.slower(&up, "a wake-up"), "Sleeping CPUs make a wake-up slower");
-    assert_eq!(refused.in_numbers(&up), "an unknown number of times (its size is refused, 8 rounds)");
-    assert_eq!(refused.in_us(&up, "per read"), "a time of unknown length per read (its size is refused)");
-    assert_eq!(refused.as_share(&up), "an unknown share");
-    assert!(!refused.is_sized() && run(0.1, 9).is_sized());
-}
-
-#[test]
-fn an_end_beyond_no_effect_bounds_nothing() {
-    let busy = run(0.3, 9);
-    let up = Effect { difference_low: -3_000.0, ..effect(POLL) };
-    assert_eq!(busy.stated_difference(&up), Stated::Open);
-    assert_eq!(busy.as_slower(&up), "at least 1.06 times slower");
-    assert!(busy.in_us(&up, "per read").starts_with("a time of unknown length per read (interval -3us"));
-    for low in [0.9, 0.0, -1.0, f64::NAN, f64::NEG_INFINITY] {
-        let wide = Effect { ratio_low: low, difference_low: 0.0, ..effect(POLL) };
-        assert_eq!(busy.as_slower(&wide), "slower", "{low}");
-        assert!(busy.in_numbers(&wide).starts_with("an unknown number of times"), "{low}");
+    for steal_ratio in [0.0, 0.3] {
+        let run = run(steal_ratio, 9);
+        assert_eq!(run.stated_ratio(&up), Stated::Value(3.1));
+        assert!(run.in_us(&up, "per read").starts_with("19.9us per read (0.6us to 41us"));
+        assert!(run.in_numbers(&up).starts_with("3.1 times (1.06 to 5.2"));
     }
-    let odd = Effect { difference: -2_000.0, ..effect(POLL) };
-    assert_eq!(run(0.0, 9).as_slower(&odd), "3.1 times slower", "the middle difference goes the other way");
-    assert_eq!(run(0.0, 9).stated_ratio(&Effect { ratio: f64::INFINITY, ..odd }), Stated::Open);
+    let diluted = run(0.3, 6);
+    assert_eq!(diluted.stated_ratio(&up), Stated::AtLeast(3.1));
+    assert_eq!(diluted.as_slower(&up), "at least 3.1 times slower: at least 20 us each");
+    let (down, other) = (up.inverted(), Effect { arm: "governor".into(), ..up.clone() });
+    assert_eq!(diluted.stated_ratio(&down), Stated::Value(1.0 / 3.1), "being awake hides a cost and makes no gain");
+    assert_eq!(diluted.stated_ratio(&other), Stated::Value(3.1), "and is nothing to a governor");
+    let open = Effect { verdict: Verdict::Undecided, ratio_low: 0.9, ..up };
+    assert!(diluted.in_numbers(&open).starts_with("3.1 times (0.9 to 5.2"));
+}
+
+#[test]
+fn a_refused_size_is_reported_nowhere() {
+    let unstable = Flaw::Unstable { ratio: 1.4, p_value: 0.001 };
+    let grade = Some(Graded { grade: Grade::Refused, because: vec![unstable] });
+    let refused = ExperimentRun { grade, ..run(0.0, 9) };
+    let up = effect(POLL);
+    assert_eq!(refused.in_numbers(&up), "an unknown number of times (effect size not reported, 8 rounds)");
+    assert_eq!(refused.in_us(&up, "per read"), "a time of unknown length per read (effect size not reported)");
+    assert_eq!(refused.as_share(&up), "an unknown share");
+    assert!(!refused.is_sized() && run(0.4, 9).is_sized());
+    assert_eq!(run(0.0, 9).stated_ratio(&Effect { ratio: f64::INFINITY, ..up }), Stated::Open);
 }
 
 #[test]

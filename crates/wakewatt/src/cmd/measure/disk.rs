@@ -71,8 +71,8 @@ fn experiment(
     lab: Lab<'_>,
 ) -> Result<(ExperimentRun, Vec<Skipped>), String> {
     let facts = Snapshot::read(lab.src, |_| true);
-    let looks = Design::new(Looks::standard(), spec.seed);
-    let design = Design { warmup_ns: BLOCK_WARMUP_NS, budget_ns: args.budget, ..looks };
+    let design = Design::new(Looks::standard(), spec.seed);
+    let design = Design { warmup_ns: BLOCK_WARMUP_NS, budget_ns: args.budget, ..design };
     let spec = DiskSpec { warmup_ns: SAMPLE_WARMUP_NS, ..spec };
     let mut workload = DiskWorkload::new(lab.src, &reads.target, reads.about.clone(), spec);
     idle_experiment::run(&mut workload, &design, &facts, lab)

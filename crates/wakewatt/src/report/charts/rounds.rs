@@ -27,6 +27,9 @@ pub(crate) struct Dot {
     pub(crate) is_counted: bool,
 }
 
+/// Rounds whose marks are joined by a line.
+const MOST_JOINED: usize = 60;
+
 /// Draws the figure at both widths; `arms` are the names in order.
 pub(crate) fn draw(id: &str, title: &str, unit: Unit, arms: &[String], dots: &[Dot]) -> String {
     let draw = |(class, width): &(&str, f64)| one(&format!("{id}-{class}"), class, *width, (title, unit), arms, dots);
@@ -59,8 +62,9 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
         let at = left + column * (round as f64 + 0.5);
         svg.text("tick", Anchor::Middle, (at, bottom + 18.0), &(round + 1).to_string());
     }
-    // Those that ran: a file may give them any number.
-    for round in dots.iter().map(|d| d.round).collect::<BTreeSet<_>>() {
+    // Those that ran: a file may give them any number. Of hundreds the lines would hide the marks.
+    let is_joined = n_rounds <= MOST_JOINED;
+    for round in dots.iter().map(|d| d.round).filter(|_| is_joined).collect::<BTreeSet<_>>() {
         let mut points: Vec<(f64, f64)> =
             dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value))).collect();
         points.arrange_by(|a, b| a.0.total_cmp(&b.0));
@@ -68,13 +72,23 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
     }
     svg.line("base", (left, bottom), (right, bottom));
     svg.text("axis", Anchor::End, (right, bottom + 37.0), word!("round, in the order run; logarithmic"));
+    let radius = match column {
+        _ if !is_joined => 2.0,
+        narrow if narrow < 26.0 => 3.6,
+        _ => 4.8,
+    };
     for dot in dots {
         let hollow = if dot.is_counted { "mark" } else { "hollow" };
         let arm = arm_class(dot.index);
-        svg.mark(&format!("{hollow} a{arm}"), arm, (x(dot), y.at(dot.value)), if column < 26.0 { 3.6 } else { 4.8 });
+        svg.mark(&format!("{hollow} a{arm}"), arm, (x(dot), y.at(dot.value)), radius);
     }
     names(&mut svg, is_wide, arms, dots, |v| y.at(v), (left, right, top, bottom));
-    svg.finish(id, class, title, &say!("{} blocks in {n_rounds} rounds; the values are in the block table", dots.len()))
+    svg.finish(
+        id,
+        class,
+        title,
+        &say!("{} measurements in {n_rounds} rounds; the values are in the table of measurements", dots.len()),
+    )
 }
 
 fn names(

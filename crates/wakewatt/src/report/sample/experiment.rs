@@ -36,7 +36,7 @@ pub(super) const DEFAULT: Shape = Shape {
 /// The same one, polling.
 pub(super) const POLL: Shape = Shape {
     id: "poll",
-    title: "no sleep (polling)",
+    title: "idle states disabled (polling)",
     setting: "/dev/cpu_dma_latency held at 0",
     p50_ns: 6_300.0,
     tail: 2.9,
@@ -74,7 +74,7 @@ pub(super) fn experiment(shapes: &[Shape], n_rounds: usize) -> ExperimentRun {
                 },
                 taken: Some(Taken { steal_ratio: 0.001, foreign_ratio: Some(0.01) }),
                 idle: vec![idle(shape.state, 0), idle(shape.state, 1)],
-                woken: Some(Woken { cpu: 1, n: 2_000 }),
+                woken: Some(Woken::new(1, 2_000)),
                 ..Block::default()
             });
         }

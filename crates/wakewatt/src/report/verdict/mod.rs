@@ -1,22 +1,21 @@
-//! The verdict: one plain sentence for a reader who does not believe it.
+//! The verdict: one sentence that answers the question, with both medians, the ratio and its interval.
 //!
-//! It says only what the primary comparison, declared before the run, allows: the ratio, its interval (at the level of the
-//! look that ended the run, so that it holds at 95 % over all looks), the number of rounds, both values. "No difference" is claimed only when the interval lies within ±5 %; when the interval is too
-//! wide the sentence says undecided and what would decide; without an experiment it says that nothing was proved. When
-//! another metric of the same comparison points the other way (in virtual machines a polling CPU is often preempted, so
-//! its tail is worse), the same sentence says so: a faster median with a slower p99 is not a win. Where doctor turned two
-//! settings the one with more at stake comes first, and a second sentence says what the other showed. A host that was only
-//! looked at gets its top finding named (`first.rs`).
+//! It says only what the primary comparison, declared before the run, allows. "No difference larger than" is claimed only
+//! where the interval lies within ±5 %; where it is too wide the sentence says "Not decided", and what would decide. On a
+//! machine that was never idle it says that first. When another metric of the same comparison points the other way (in
+//! virtual machines a polling CPU is often preempted, so its tail is worse), the same sentence says so: a faster median with
+//! a slower p99 is not a win. Where doctor tested two settings the one with more at stake comes first. A host that was
+//! only looked at gets its top finding named (`first.rs`).
 
 use super::busy;
 use super::words::{count, ns_rough, percent};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
+use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
-use wakewatt_core::samples::grade::Grade;
-use wakewatt_core::samples::not_done::Step;
+use wakewatt_core::samples::not_done::{Step, TooBusy, Why};
 use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_words::{say, told, word};
 
@@ -53,7 +52,7 @@ impl Kind {
             Kind::Slower => word!("costs latency"),
             Kind::Faster => word!("does not cost latency"),
             Kind::NoDifference => word!("no difference"),
-            Kind::Undecided => word!("undecided"),
+            Kind::Undecided => word!("not decided"),
             Kind::Shown => word!("a difference is shown"),
             Kind::NoExperiment => word!("not proved"),
         }
@@ -75,19 +74,36 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
-/// Why no round was complete decides what to do about it.
-fn what_would_help(run: &ExperimentRun) -> &'static str {
-    let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+/// What doctor types where others kept the machine busy.
+pub(super) const RETRY: &str = "wakewatt doctor --wait-quiet 10min";
+
+/// "Not decided: this machine was too busy to measure (…)", and what to type.
+fn too_busy(busy: TooBusy) -> String {
+    let why = Why::TooBusy(busy);
+    say!("Not decided: {why}. Retry when idle: {RETRY}")
+}
+
+/// Was the run lost to other work? Then what that had of the CPUs' time.
+fn lost_to_others(run: &ExperimentRun) -> Option<TooBusy> {
+    let is_busy = |b: &&Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+    let n_busy = run.blocks.iter().filter(is_busy).count();
+    (2 * n_busy > run.blocks.len()).then(|| TooBusy::of(wakewatt_core::samples::busy::during(run).unwrap_or_default()))
+}
+
+/// Why no round was complete, and what to do about it.
+fn no_round(run: &ExperimentRun) -> String {
     if run.ended.how == How::Interrupted {
-        word!("it was interrupted: run it again and let it end")
-    } else if run.blocks.iter().any(is_busy) {
-        word!("other work kept the CPUs busy: run it again when the machine is quieter")
-    } else {
-        word!("run it again with a larger time budget")
+        return word!("Not decided: interrupted before the first round was complete. Run it again and let it end.")
+            .into();
+    }
+    let most = run.blocks.iter().filter_map(|b| b.rejected.as_ref()).next();
+    match most {
+        Some(why) => say!("Not decided: every round had a measurement that was discarded ({why})."),
+        None => say!("Not decided: no round was complete ({}).", run.ended),
     }
 }
 
-/// What doctor turned: idle states, the governor, or both, and then first what has most at stake.
+/// What doctor tested: idle states, the governor, or both, and then first what has most at stake.
 pub(super) fn turned(evidence: &Evidence) -> Vec<&ExperimentRun> {
     let (idle, frequency) = (evidence.samples.experiment.as_ref(), choice::frequency_run(evidence));
     let is_frequency_first = || choice::experiments(evidence).first().is_some_and(|c| c.subject == Subject::Frequency);
@@ -110,27 +126,29 @@ fn of_turned(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     if let (Some(conclusions), Some(planned)) = (&evidence.samples.conclusions, &evidence.samples.experiment) {
         return study::of(planned, conclusions, warnings(planned));
     }
-    let mut verdict = of_run(run);
-    for other in others.iter().map(|run| of_run(run)) {
-        verdict.sentence += &say!(" Turned as well: {}", other.sentence);
+    let is_guest = evidence.facts.virt.is_guest() == Some(true);
+    let mut verdict = of_run(run, is_guest);
+    for other in others.iter().map(|run| of_run(run, is_guest)) {
+        verdict.sentence += &say!(" Also tested: {}", other.sentence);
         verdict.warnings.extend(other.warnings);
     }
     verdict
 }
 
-fn of_run(run: &ExperimentRun) -> Verdict {
+fn of_run(run: &ExperimentRun, is_guest: bool) -> Verdict {
     let warnings = warnings(run);
+    let undecided = |sentence, warnings| Verdict {
+        kind: Kind::Undecided,
+        sentence,
+        how_sure: say!("{} of {} measurements discarded.", run.n_rejected(), run.blocks.len()),
+        busy: None,
+        warnings,
+    };
+    if let Some(busy) = lost_to_others(run) {
+        return undecided(too_busy(busy), warnings);
+    }
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
-        return Verdict {
-            kind: Kind::Undecided,
-            sentence: say!(
-                "Undecided: the experiment ended ({}) before one round was complete in both arms.",
-                run.ended
-            ),
-            how_sure: say!("Nothing can be said from this run; {}.", what_would_help(run)),
-            busy: None,
-            warnings,
-        };
+        return undecided(no_round(run), warnings);
     };
     let (kind, core) = match effect.verdict {
         Word::Higher => (Kind::Slower, sentence::slower(run, effect)),
@@ -140,23 +158,22 @@ fn of_run(run: &ExperimentRun) -> Verdict {
         Word::NoDifference => (Kind::NoDifference, sentence::no_difference(run, effect)),
         Word::Undecided => (Kind::Undecided, sentence::undecided(run, effect)),
     };
-    let sentence = match sentence::reversal(run, effect) {
+    let mut sentence = match sentence::reversal(run, effect) {
         Some(but) => say!("{core}; but {but}."),
         None => super::words::ended(&core),
     };
-    let mut how_sure = sentence::how_sure(run, effect);
-    let is_loaded = run.graded().grade == Grade::Loaded;
-    if is_loaded && matches!(kind, Kind::Slower | Kind::Faster) {
-        how_sure += word!(" On a loaded machine the effect is stated by the near end of its interval.");
+    let is_of_idle = effect.compared() == Compared::NoSleep && run.is_asleep_in(&effect.baseline);
+    if is_guest && kind == Kind::Slower && is_of_idle {
+        sentence = format!("{sentence} {}", sentence::in_guest(run, effect));
     }
-    Verdict { kind, sentence, how_sure, busy: None, warnings }
+    Verdict { kind, sentence, how_sure: sentence::how_sure(run, effect), busy: None, warnings }
 }
 
 fn warnings(run: &ExperimentRun) -> Vec<String> {
     let mut warnings = Vec::new();
     if !run.is_restored() {
         warnings.push(
-            word!("Not everything was put back: the settings after the experiment differ from those before it; see “What was changed”.")
+            word!("Not everything was restored: the settings after the experiment differ from those before it; see “What was changed”.")
                 .to_string(),
         );
     }
@@ -166,13 +183,23 @@ fn warnings(run: &ExperimentRun) -> Vec<String> {
     let rejected = run.n_rejected();
     if rejected * 4 > run.blocks.len() {
         let share = percent(rejected as f64 / run.blocks.len() as f64);
-        warnings.push(say!("{share} of the blocks were thrown away; the reasons stand in the block table."));
+        warnings
+            .push(say!("{share} of the measurements were discarded; see the table of measurements for the reasons."));
     }
     warnings
 }
 
 fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
     let not_done = evidence.not_done.iter().find(|n| n.step == Step::Experiment);
+    if let Some(Why::TooBusy(busy)) = not_done.map(|n| &n.why) {
+        return Verdict {
+            kind: Kind::Undecided,
+            sentence: too_busy(*busy),
+            how_sure: word!("Nothing was measured: no CPU was idle in two looks of a second each.").into(),
+            busy: None,
+            warnings: Vec::new(),
+        };
+    }
     let why = not_done.map_or(word!("it was not asked for").to_string(), |n| n.why.to_string());
     let as_found = evidence.samples.wakeups.iter().find_map(|s| Some((s, s.latency.p50_ns()?)));
     let sentence = match as_found {

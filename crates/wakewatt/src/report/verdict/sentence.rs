@@ -1,124 +1,108 @@
-//! The sentence on one comparison, and how sure it is: direction, size, interval, rounds, both values.
+//! The sentence on one comparison, and how sure it is: the answer, both medians, the ratio and its interval, in that order.
 //!
 //! How large the effect may be called is core's (`samples::stated`); here it is put beside its numbers.
 
-use super::super::words::{
-    clauses, ended, median, ns_rough, p_value, percent, plural, ratio, ratio_interval, sentence_case,
-};
+use super::super::words::{clauses, ended, median, p_value, percent, plural, ratio, ratio_interval, value_rough};
 use super::NO_DIFFERENCE;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::experiment::{Effect, ExperimentRun, Metric, Verdict as Word};
+use wakewatt_core::samples::titles;
+use wakewatt_core::units::rough_ns;
 use wakewatt_words::{say, word};
 
-/// `interval 4.6–5.9 at 95 % over all looks, covers this run, 10 rounds, 34 us against 6.5 us`; without any size where that is refused.
+/// `median cross-CPU wake-up 34 us with current settings, 3.0 us with idle states disabled (11.4x, 95 % CI 11.0–11.9)`.
 fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
-    let rounds = plural(effect.n_pairs, "round");
-    if !run.is_sized() {
-        return say!("its size is refused, {rounds}");
-    }
-    let mut text =
-        say!("interval {} at {}, {rounds}", ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness());
-    let metric = run.metric_at(&effect.metric);
-    let of_arm = |arm: &str| median(run.values(arm, metric?).map(|(_, value)| value));
-    if let (Some(a), Some(b)) = (of_arm(&effect.baseline), of_arm(&effect.arm)) {
-        text += &say!(", {} against {}", ns_rough(a), ns_rough(b));
-    }
-    text
+    let metric = run.metrics.iter().find(|m| m.id == effect.metric);
+    let of_arm = |arm: &str| {
+        let at = run.metric_at(&effect.metric)?;
+        Some(value_rough(metric?.unit, median(run.values(arm, at).map(|(_, value)| value))?))
+    };
+    let name = metric.map_or(effect.metric.clone(), Metric::named);
+    let (a, b) = (arm(run, &effect.baseline), arm(run, &effect.arm));
+    let medians = match (of_arm(&effect.baseline), of_arm(&effect.arm)) {
+        (Some(with_a), Some(with_b)) => say!("{name} {with_a} with {a}, {with_b} with {b}"),
+        _ => say!("{name} with {a} and with {b}"),
+    };
+    format!("{medians} ({})", size(run, effect))
 }
 
-/// How many times as long.
-fn times(run: &ExperimentRun, effect: &Effect) -> String {
-    run.stated_ratio(effect).say(ratio)
+/// `11.4x, 95 % CI 11.0–11.9`.
+fn size(run: &ExperimentRun, effect: &Effect) -> String {
+    let interval = ratio_interval(effect.ratio_low, effect.ratio_high);
+    match run.is_sized() {
+        true => say!("{}x, 95 % CI {interval}", run.stated_ratio(effect).say(ratio)),
+        false => say!("effect size not reported: {}", run.graded().reasons()),
+    }
 }
 
 /// The baseline is slower.
 pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
     let numbers = numbers(run, effect);
-    let is_of_sleep = effect.compared() == Compared::NoSleep;
-    if is_of_sleep && run.is_asleep_in(&effect.baseline) && effect.metric.starts_with("wakeup.") {
-        return say!("{} ({numbers}); idle states cost latency here", run.slower(effect, word!("a wake-up")));
-    }
-    let times = times(run, effect);
-    let awake = run.slept_ratio(&effect.baseline).filter(|_| is_of_sleep);
-    if let Some(slept) = awake.filter(|_| !run.is_asleep_in(&effect.baseline)) {
-        return say!(
-            "With idle states allowed, which were entered before {} of the wake-ups, {} takes {times} times as long as with {} \
-             ({numbers}); that is no cost of sleep",
-            percent(slept),
-            metric(run, &effect.metric),
-            arm(run, &effect.arm)
-        );
-    }
-    let mut text = say!(
-        "{} takes {times} times as long with {} as with {} ({numbers})",
-        sentence_case(&metric(run, &effect.metric)),
-        arm(run, &effect.baseline),
-        arm(run, &effect.arm)
-    );
-    if let (Some(a), Some(b)) = (slept_in(run, &effect.baseline), slept_in(run, &effect.arm)) {
-        if a != b {
-            text += &say!(": its CPUs idled in {a} in the first and in {b} in the second");
+    match effect.compared() {
+        Compared::NoSleep if run.is_asleep_in(&effect.baseline) => {
+            say!("Idle states cost latency here: {numbers}")
         }
+        Compared::NoSleep => match run.slept_ratio(&effect.baseline) {
+            Some(slept) => say!(
+                "Idle states are not the cost here, they preceded only {} of the wake-ups: {numbers}",
+                percent(slept)
+            ),
+            None => say!("Current settings are slower: {numbers}"),
+        },
+        Compared::ShallowSleep if run.is_deep_in(&effect.baseline) => {
+            say!("Deep idle states cost latency here: {numbers}")
+        }
+        Compared::LimitsLifted => say!("Latency limits on single CPUs cost latency here: {numbers}"),
+        Compared::ShallowSleep | Compared::Other => say!("Current settings are slower: {numbers}"),
     }
-    text
 }
 
 /// The baseline is faster.
 pub(super) fn faster(run: &ExperimentRun, effect: &Effect) -> String {
-    say!(
-        "{} is shorter with {} than with {}: {} times as long ({}), so the change that was tried makes it worse here",
-        sentence_case(&metric(run, &effect.metric)),
-        arm(run, &effect.baseline),
-        arm(run, &effect.arm),
-        times(run, effect),
-        numbers(run, effect)
-    )
+    say!("The change makes it worse here: {}", numbers(run, effect))
 }
 
 /// They are as good as equal.
 pub(super) fn no_difference(run: &ExperimentRun, effect: &Effect) -> String {
-    say!(
-        "No difference worth a change: {} is {} times as long with {} as with {} ({}), within 5 % of equal",
-        metric(run, &effect.metric),
-        ratio(effect.ratio),
-        arm(run, &effect.baseline),
-        arm(run, &effect.arm),
-        numbers(run, effect)
-    )
+    let most = effect.ratio_high.max(1.0 / effect.ratio_low) - 1.0;
+    say!("No difference larger than {}: {}", percent(most), numbers(run, effect))
 }
 
-/// None was found, which an hour that allows no size does not allow to say.
+/// None was found, and the machine was not steady enough to exclude one.
 pub(super) fn not_told(run: &ExperimentRun, effect: &Effect) -> String {
-    say!(
-        "Undecided: no difference in {} was found between {} and {}, and this hour does not allow to say that there is none",
-        metric(run, &effect.metric),
-        arm(run, &effect.baseline),
-        arm(run, &effect.arm)
-    )
+    say!("Not decided, the machine was not steady enough: {}", numbers(run, effect))
 }
 
 /// Neither is shown, and what would decide.
 pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
     // Very few rounds can agree so well that the interval excludes 1 and chance is still not excluded.
     let is_apart = effect.ratio_low > 1.0 || effect.ratio_high < 1.0;
-    let what = if is_apart {
-        word!("but too few rounds counted to tell it from chance among the comparisons made")
-    } else {
-        word!("which allows both no effect and one worth a change")
+    let rounds = plural(effect.n_pairs, "round");
+    let mut text = match is_apart {
+        true => {
+            let name = run.metrics.iter().find(|m| m.id == effect.metric).map_or(String::new(), Metric::named);
+            say!("Not decided, {rounds} are too few: {name}, {}x so far", ratio(effect.ratio))
+        }
+        false => say!("Not decided after {rounds}: {}", numbers(run, effect)),
     };
-    let mut text = say!(
-        "Undecided: {} is {} times as long with {} as with {} ({}), {what}",
-        metric(run, &effect.metric),
-        ratio(effect.ratio),
-        arm(run, &effect.baseline),
-        arm(run, &effect.arm),
-        numbers(run, effect)
-    );
     if let Some(n) = rounds_to_decide(effect).filter(|_| !is_apart) {
-        text += &say!("; about {n} rounds would decide it if the scatter stays as it was");
+        text += &say!("; about {n} rounds would decide it at this scatter");
     }
     text
+}
+
+/// What a guest pays when its CPU goes idle, behind the sentence on a cost of idle states.
+pub(super) fn in_guest(run: &ExperimentRun, effect: &Effect) -> String {
+    match run.steal_per_wake_ns(&effect.baseline) {
+        Some(ns) => say!(
+            "In this guest that includes the hypervisor's halt exit, which applications pay too; {} per wake-up of it is steal.",
+            rough_ns(ns)
+        ),
+        None => {
+            word!("In this guest that includes the hypervisor's halt exit, which applications pay too.").to_string()
+        }
+    }
 }
 
 /// Interval width shrinks with the square root of the rounds: how many until it excludes 1, or lies within ±5 %?
@@ -154,69 +138,32 @@ pub(super) fn reversal(run: &ExperimentRun, primary: &Effect) -> Option<String> 
     let effect = against.first()?;
     // From the slower arm.
     let effect = if opposite == Word::Lower { effect.inverted() } else { (*effect).clone() };
-    Some(say!(
-        "{} goes the other way, {} times as long with {} ({})",
-        metric(run, &effect.metric),
-        times(run, &effect),
-        arm(run, &effect.baseline),
-        match run.is_sized() {
-            true => say!(
-                "interval {}, by itself, covers {}",
-                ratio_interval(effect.ratio_low, effect.ratio_high),
-                effect.covers
-            ),
-            false => word!("its size is refused").into(),
-        }
-    ))
+    let name = run.metrics.iter().find(|m| m.id == effect.metric).map_or(effect.metric.clone(), Metric::named);
+    Some(say!("{name} is worse with {} ({})", arm(run, &effect.baseline), size(run, &effect)))
 }
 
-/// Why to believe it: how many rounds agree, what chance would give, what was thrown away.
+/// Why to believe it: how many rounds agree, what chance would give, what was discarded.
 pub(super) fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
     let pairs = run.pairs_of(effect);
     let same = pairs.iter().filter(|(a, b)| (a > b) == (effect.ratio > 1.0)).count();
     let mut parts = Vec::new();
     if !pairs.is_empty() {
-        parts.push(if same == pairs.len() && pairs.len() > 1 {
-            say!("All {} rounds point the same way", pairs.len())
-        } else {
-            say!("{same} of {} point the same way", plural(pairs.len(), "round"))
-        });
+        parts.push(say!("{same} of {} agree", plural(pairs.len(), "round")));
     }
-    parts.push(say!(
-        "if the setting made no difference, chance would give a result this far out with probability {} (exact signed-rank test)",
-        p_value(effect.p_value)
-    ));
-    parts.push(word!("the order of the arms was drawn at random in every round").into());
-    let rejected = run.n_rejected();
-    let disturbed = run.blocks.iter().filter(|b| b.rejected.is_none() && !b.disturbances.is_empty()).count();
-    parts.push(match (rejected, disturbed) {
-        (0, 0) => word!("no block was disturbed or thrown away").to_string(),
-        (r, d) => say!("{} of {} blocks thrown away, {d} disturbed but kept", r, run.blocks.len()),
+    let p = p_value(effect.p_value);
+    parts.push(match effect.at_look {
+        Some(_) => say!("p = {p} (signed-rank test, adjusted for interim analyses)"),
+        None => say!("p = {p} (signed-rank test)"),
     });
+    parts.push(word!("variants in random order in every round").into());
+    parts.push(say!("{} of {} measurements discarded", run.n_rejected(), run.blocks.len()));
+    parts.push(say!("the interval {}", effect.covers.scope()));
     ended(&clauses(&parts))
 }
 
-/// The state that took at least 95 % of an arm's idle entries, by the kernel's counters.
-fn slept_in(run: &ExperimentRun, arm: &str) -> Option<String> {
-    let mut entries: Vec<(&str, u64)> = Vec::new();
-    let blocks = run.counted(arm);
-    for state in blocks.flat_map(|b| &b.idle).flat_map(|d| &d.states) {
-        match entries.iter_mut().find(|(name, _)| *name == state.name) {
-            Some((_, n)) => *n = n.saturating_add(state.n_usage),
-            None => entries.push((&state.name, state.n_usage)),
-        }
-    }
-    let all: u64 = entries.iter().map(|(_, n)| n).sum();
-    let (name, most) = entries.into_iter().max_by_key(|(_, n)| *n)?;
-    (all > 0 && most as f64 >= 0.95 * all as f64).then(|| name.to_string())
-}
-
-/// The metric in a sentence: "cross-CPU wake-up, p99" becomes "the p99 cross-CPU wake-up".
-fn metric(run: &ExperimentRun, id: &str) -> String {
-    run.metrics.iter().find(|m| m.id == id).map_or(id.to_string(), Metric::phrase)
-}
-
 fn arm(run: &ExperimentRun, id: &str) -> String {
-    let title = run.arms.iter().find(|a| a.id == id).map_or(id, |a| a.title.as_str());
-    format!("“{title}”")
+    match Compared::with(id) {
+        Compared::NoSleep => word!("idle disabled").into(),
+        _ => run.arms.iter().find(|a| a.id == id).map_or(id.to_string(), |a| titles::shown(&a.title)),
+    }
 }

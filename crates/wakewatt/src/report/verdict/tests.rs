@@ -1,42 +1,77 @@
 //! What the sentence says of every kind of run, and what it must not say.
 
 use super::super::sample;
-use super::super::words::ratio;
 use super::*;
+use wakewatt_core::fact::Fact;
 use wakewatt_core::rules::{self, Answer, Finding, Ruling, Weight};
 use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
+use wakewatt_core::samples::grade::{Flaw, Grade, Graded};
+use wakewatt_core::samples::not_done::NotDone;
 use wakewatt_core::samples::taken::Taken;
 
 #[test]
-fn the_effect_is_said_with_its_interval_rounds_and_both_values() {
+fn the_first_sentence_answers_with_both_medians_the_ratio_and_its_interval() {
     let verdict = sample::two_arms().verdict();
     assert_eq!(verdict.kind, Kind::Slower);
     let s = &verdict.sentence;
-    for part in [
-        "Sleeping CPUs make a wake-up 5.",
-        " times slower: ",
-        " us each (interval 4.",
-        "at 95 % over all looks, covers this run, 10 rounds",
-        "us against 6.",
-        " us); idle states",
-    ] {
-        assert!(s.contains(part), "{part}: {s}");
+    let parts = [
+        "Idle states cost latency here: median cross-CPU wake-up 3",
+        " us with idle states as they were, 6.",
+        " us with idle disabled (5.",
+        "x, 95 % CI 4.",
+    ];
+    assert!(parts.iter().all(|part| s.contains(part)), "{s}");
+    assert!(s.ends_with(").") && s.split(' ').count() <= 28, "{s}");
+    let sure = &verdict.how_sure;
+    for part in
+        ["10 of 10 rounds agree", "signed-rank test", "0 of 20 measurements discarded", "holds for this run only"]
+    {
+        assert!(sure.contains(part), "{part}: {sure}");
     }
-    assert!(verdict.how_sure.contains("All 10 rounds"), "{}", verdict.how_sure);
-    assert!(s.ends_with('.') && s.matches(". ").count() == 0, "one sentence: {s}");
+}
+
+#[test]
+fn in_a_guest_the_sentence_says_what_is_the_hypervisors() {
+    let mut report = sample::two_arms();
+    report.evidence.facts.virt.has_hypervisor_flag = Fact::Known(true);
+    let s = report.verdict().sentence;
+    assert!(s.ends_with("that includes the hypervisor's halt exit, which applications pay too."), "{s}");
+    let blocks = &mut report.evidence.samples.experiment.as_mut().unwrap().blocks;
+    let woken = blocks.iter_mut().filter(|b| b.arm == "default").filter_map(|b| b.woken.as_mut());
+    woken.for_each(|woken| woken.steal_ns = Some(20_000_000));
+    let s = report.verdict().sentence;
+    assert!(s.ends_with("which applications pay too; 10 us per wake-up of it is steal."), "{s}");
+}
+
+#[test]
+fn a_machine_that_was_never_idle_is_said_to_be_too_busy_first() {
+    let mut report = sample::two_arms();
+    let run = report.evidence.samples.experiment.as_mut().unwrap();
+    run.blocks.iter_mut().for_each(|b| {
+        b.rejected = Some(Rejection::Busy { percent: 99 });
+        b.taken = Some(Taken { steal_ratio: 0.23, foreign_ratio: Some(0.58) });
+    });
+    let busy = "Not decided: this machine was too busy to measure (other processes 58 %, steal 23 %). \
+                Retry when idle: wakewatt doctor --wait-quiet 10min";
+    assert_eq!(report.verdict().sentence, busy);
+    // The same where doctor saw it before it measured anything.
+    let mut evidence = Evidence::default();
+    let why = Why::TooBusy(TooBusy { others: 58, steal: 23 });
+    evidence.not_done.push(NotDone::new(Step::Experiment, why));
+    assert_eq!(of(&evidence, &[]).sentence, busy);
 }
 
 #[test]
 fn a_cpu_that_never_slept_is_not_called_sleeping() {
     let mut report = sample::two_arms();
     report.evidence.samples.experiment.iter_mut().flat_map(|e| &mut e.blocks).for_each(|b| b.idle.clear());
-    assert!(!report.verdict().sentence.contains("sleeping"));
+    assert!(report.verdict().sentence.starts_with("Current settings are slower: "));
 }
 
 #[test]
 fn a_tail_that_goes_the_other_way_is_in_the_same_sentence() {
     let s = sample::tail_reversed().verdict().sentence;
-    assert!(s.contains("; but ") && s.contains("p99") && s.contains("goes the other way"), "{s}");
+    assert!(s.contains("; but p99 cross-CPU wake-up is worse with idle disabled ("), "{s}");
 }
 
 #[test]
@@ -109,11 +144,11 @@ fn no_difference_faster_and_empty_runs_have_their_own_words() {
         (effect.verdict, effect.ratio, effect.ratio_low, effect.ratio_high) = (word, ratio, ratio * 0.98, ratio * 1.02);
     };
     set(&mut report, Word::NoDifference, 1.01);
-    assert!(report.verdict().sentence.contains("within 5 % of equal"));
+    assert!(report.verdict().sentence.starts_with("No difference larger than 3.0 %: median cross-CPU wake-up "));
     set(&mut report, Word::Lower, 0.8);
-    assert!(report.verdict().sentence.contains("makes it worse here"));
+    assert!(report.verdict().sentence.starts_with("The change makes it worse here: "));
     report.evidence.samples.experiment.as_mut().unwrap().effects.clear();
-    assert!(report.verdict().sentence.starts_with("Undecided: the experiment ended"));
+    assert!(report.verdict().sentence.starts_with("Not decided: no round was complete ("));
 }
 
 #[test]
@@ -121,7 +156,7 @@ fn what_turning_the_governor_showed_is_the_sentence() {
     let mut report = sample::governor();
     let verdict = report.verdict();
     assert_eq!(verdict.kind, Kind::Slower);
-    for part in ["“governor as found”", "“governor performance”", "times as long", "10 rounds"] {
+    for part in ["Current settings are slower: ", "with governor as found", "with governor performance (", "95 % CI"] {
         assert!(verdict.sentence.contains(part), "{part}: {}", verdict.sentence);
     }
     assert!(!verdict.sentence.contains("Nothing was proved"));
@@ -130,66 +165,59 @@ fn what_turning_the_governor_showed_is_the_sentence() {
         report.verdict()
     };
     assert_eq!(set(&mut report, Word::Undecided).kind, Kind::Undecided);
-    assert!(set(&mut report, Word::Undecided).sentence.starts_with("Undecided: "));
-    assert!(set(&mut report, Word::NoDifference).sentence.starts_with("No difference worth a change: "));
+    assert!(set(&mut report, Word::Undecided).sentence.starts_with("Not decided"));
+    assert!(set(&mut report, Word::NoDifference).sentence.starts_with("No difference larger than "));
     // Both were turned.
     report.evidence.samples.experiment = sample::two_arms().evidence.samples.experiment;
     let sentence = report.verdict().sentence;
     assert!(
-        sentence.starts_with("Sleeping CPUs make a wake-up") && sentence.contains(" Turned as well: No diff"),
+        sentence.starts_with("Idle states cost latency here") && sentence.contains(" Also tested: No diff"),
         "{sentence}"
     );
     report.evidence.samples.experiments[0].after[0].1 = "powersave".into();
-    assert!(report.verdict().warnings[0].contains("Not everything was put back"));
+    assert!(report.verdict().warnings[0].contains("Not everything was restored"));
 }
 
 #[test]
-fn a_busy_machine_is_told_under_the_verdict_and_the_effect_is_a_bound() {
+fn other_load_is_reported_under_the_verdict_and_leaves_the_size() {
     let quiet = sample::two_arms().verdict();
     assert_eq!(quiet.busy, None);
-    assert!(!quiet.sentence.contains("at least"), "{}", quiet.sentence);
     let mut report = sample::two_arms();
     let run = report.evidence.samples.experiment.as_mut().unwrap();
     run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.1, foreign_ratio: Some(0.12) }));
-    let n = run.blocks.len();
-    let low = ratio(run.effects[0].ratio_low);
     let verdict = report.verdict();
-    assert!(verdict.sentence.contains(&format!("at least {low} times slower: at least ")), "{}", verdict.sentence);
-    assert!(verdict.how_sure.contains("near end of its interval"), "{}", verdict.how_sure);
+    assert_eq!(verdict.sentence, quiet.sentence);
     let line = verdict.busy.unwrap();
-    for part in [
-        &format!("in {n} of {n} blocks others had CPU time") as &str,
-        "hypervisor up to 10.0 %",
-        "up to 12.0 %",
-        "--wait-quiet",
-    ] {
-        assert!(line.contains(part), "{part}: {line}");
-    }
+    assert_eq!(
+        line,
+        "Measured beside other load: other processes 12.0 %, steal 10.0 %. The effect is that of this load; without it: \
+         wakewatt doctor --wait-quiet 10min"
+    );
     // Directly under the sentence in every format, and a field of its own in JSON.
     let text = report.to_text(crate::report::text::Style::default());
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace("! ", "");
     let (text, html, markdown) = (flat(&text), flat(&report.to_html().unwrap()), flat(&report.to_markdown()));
     for (name, text) in [("text", text), ("html", html), ("markdown", markdown)] {
-        let (at, sure) = (text.find("An effect of that hour: "), text.find("chance would give").unwrap());
+        let (at, sure) = (text.find("Measured beside other load: "), text.find("rounds agree").unwrap());
         assert!(at.is_some_and(|at| at < sure), "{name}");
     }
     assert!(report.to_text(crate::report::text::Style::default()).lines().all(|l| l.chars().count() <= 80));
 }
 
 #[test]
-fn a_refused_size_is_in_no_sentence_and_no_difference_is_not_said_then() {
+fn a_size_that_is_not_reported_is_in_no_sentence_and_no_difference_is_not_said_then() {
     let mut report = sample::two_arms();
     let run = report.evidence.samples.experiment.as_mut().unwrap();
-    run.blocks.iter_mut().for_each(|b| b.taken = Some(Taken { steal_ratio: 0.2, foreign_ratio: Some(0.2) }));
+    let because = vec![Flaw::Unstable { ratio: 1.4, p_value: 0.004 }];
+    run.grade = Some(Graded { grade: Grade::Refused, because });
     let verdict = report.verdict();
-    assert!(verdict.sentence.starts_with("Sleeping CPUs make a wake-up slower (its size is refused, 10 rounds)"));
-    assert!(!verdict.sentence.contains("interval"), "{}", verdict.sentence);
-    let line = verdict.busy.unwrap();
-    assert!(line.starts_with("No size is told: ") && line.contains("more than 30.0 % of the CPUs' time"), "{line}");
+    let s = &verdict.sentence;
+    assert!(s.contains("(effect size not reported: current settings, measured twice in a round, differ"), "{s}");
+    assert!(!s.contains("CI"), "{s}");
     report.evidence.samples.experiment.as_mut().unwrap().effects[0].verdict = Word::NoDifference;
     let verdict = report.verdict();
     assert_eq!(verdict.kind, Kind::Undecided);
-    assert!(verdict.sentence.contains("does not allow to say that there is none"), "{}", verdict.sentence);
+    assert!(verdict.sentence.starts_with("Not decided, the machine was not steady enough"), "{}", verdict.sentence);
 }
 
 #[test]
@@ -202,34 +230,20 @@ fn idle_states_that_were_hardly_entered_are_not_what_was_compared() {
     states.filter(|s| s.name != "POLL").for_each(|s| s.n_usage = 20);
     let verdict = report.verdict();
     let s = verdict.sentence;
-    // A CPU that is awake at its wake-ups was kept so by somebody, which the grade says.
-    assert!(s.starts_with("With idle states allowed, which were entered before 1.0 % of the wake-ups"), "{s}");
-    assert!(s.contains("no cost of sleep") && !s.contains("Sleeping"), "{s}");
+    // A CPU that is awake at its wake-ups was kept so by other work, which the grade says.
+    assert!(s.starts_with("Idle states are not the cost here, they preceded only 1.0 % of the wake-ups"), "{s}");
     assert!(verdict.busy.unwrap().contains("was often awake when it was woken"));
 }
 
 #[test]
-fn one_busy_run_is_told_and_a_bound_only_where_one_is_stated() {
-    let taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: None });
-    // A short busy run beside a long quiet one.
-    let mut report = sample::two_arms();
-    let mut quiet = report.evidence.samples.experiment.clone().unwrap();
-    let busy = report.evidence.samples.experiment.as_mut().unwrap();
-    busy.blocks.iter_mut().for_each(|b| b.taken = taken);
-    quiet.blocks.iter_mut().for_each(|b| b.taken = Some(Taken::default()));
-    quiet.blocks = [quiet.blocks.clone(), quiet.blocks.clone()].concat();
-    let line = super::busy::line(&report.evidence, &[&quiet, report.evidence.samples.experiment.as_ref().unwrap()]);
-    assert!(line.is_some_and(|line| line.contains("An effect of that hour") && !line.contains("near end")));
-    // No bound is stated of what is undecided, and a study has no option to wait with.
+fn an_experiment_over_settings_has_no_option_to_wait_with() {
     let mut report = sample::undecided();
+    let taken = Some(Taken { steal_ratio: 0.3, foreign_ratio: None });
     report.evidence.samples.experiment.as_mut().unwrap().blocks.iter_mut().for_each(|b| b.taken = taken);
-    assert!(!report.verdict().how_sure.contains("near end"));
+    assert!(report.verdict().busy.unwrap().contains("--wait-quiet"));
     report.evidence.samples.conclusions = Some(Default::default());
     let line = report.verdict().busy.unwrap();
-    assert!(
-        line.contains("others had CPU time") && !line.contains("--wait-quiet") && !line.contains("near end"),
-        "{line}"
-    );
+    assert!(line.contains("steal 30.0 %") && !line.contains("--wait-quiet"), "{line}");
 }
 
 #[test]
@@ -250,5 +264,5 @@ fn waiting_in_vain_is_told_also_where_nothing_was_turned() {
 fn settings_left_behind_are_warned_of() {
     let mut report = sample::two_arms();
     report.evidence.samples.experiment.as_mut().unwrap().after[0].1 = "n/a".into();
-    assert!(report.verdict().warnings[0].contains("Not everything was put back"));
+    assert!(report.verdict().warnings[0].contains("Not everything was restored"));
 }

@@ -10,7 +10,6 @@ use super::section::{Section, table_if_any};
 use wakewatt_core::samples::Scheduling;
 use wakewatt_core::samples::state_cost::{Extra, FirstWork, Piece, StateCost, StateCosts, StateWake};
 use wakewatt_core::samples::wakeup::WakeKind;
-use wakewatt_lab::state_cost::ROUNDS;
 use wakewatt_words::{say, told, word};
 
 /// The section; none if nothing was measured.
@@ -114,11 +113,14 @@ fn wakes(costs: &StateCosts) -> Data {
     data
 }
 
+/// With fewer rounds the range of the differences is no 95 % interval.
+const LEAST_ROUNDS: u32 = 6;
+
 /// What sleeping costs in CPU time, whatever it costs in latency; where the rounds agree that it does.
 fn cpu_time(state: &StateCost, floor: &str) -> Vec<String> {
     let of = |extra: fn(&StateWake) -> Option<Extra>| state.wakes.iter().find_map(extra);
     let range = |extra: Extra| words::ns_interval(extra.low_ns, extra.high_ns);
-    let is_sure = |extra: &Extra| extra.low_ns > 0.0 && extra.n_rounds >= ROUNDS;
+    let is_sure = |extra: &Extra| extra.low_ns > 0.0 && extra.n_rounds >= LEAST_ROUNDS;
     let (busy, waker) = (of(|wake| wake.extra_busy), of(|wake| wake.extra_waker_busy));
     let mut all = Vec::new();
     all.extend(busy.map(|busy| {
@@ -149,7 +151,7 @@ fn cpu_time(state: &StateCost, floor: &str) -> Vec<String> {
 
 /// What the first work after a pause takes, beside the wake-up; where the rounds agree that it is more.
 fn first_work(state: &StateCost, work: &FirstWork) -> Option<String> {
-    let extra = work.extra().filter(|extra| extra.low_ns > 0.0 && extra.n_rounds >= ROUNDS)?;
+    let extra = work.extra().filter(|extra| extra.low_ns > 0.0 && extra.n_rounds >= LEAST_ROUNDS)?;
     let (more, again) = (words::ns(extra.median_ns), words::ns(work.again.p50_ns()? as f64));
     let range = words::ns_interval(extra.low_ns, extra.high_ns);
     Some(match work.piece {
@@ -181,14 +183,14 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
     let from = costs.from_cpu.map_or(word!("by its own timer only").to_string(), |cpu| say!("from CPU {cpu} too"));
     let mut all = vec![
         say!(
-            "CPU {} was woken {from}, each {}; one state allowed at a time, {} of {ROUNDS} rounds in random order.",
+            "CPU {} was woken {from}, each {}; one state allowed at a time, {} rounds in random order.",
             costs.cpu,
             words::ns(costs.gap_ns as f64),
             costs.n_rounds
         ),
         say!(
             "Claimed is the driver's exit latency; a wake-up contains more, so compare it with the extra. The extra is paired \
-             by round; the range of {ROUNDS} rounds covers the median with 97 %."
+             by round, with its 95 % interval (signed rank)."
         ),
     ];
     let floor = costs.floor.as_deref().unwrap_or_default();

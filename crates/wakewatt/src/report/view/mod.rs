@@ -247,7 +247,7 @@ fn chosen(evidence: &Evidence) -> String {
         [] => String::new(),
         all => {
             let all: Vec<String> = all.iter().map(|why| kept_words::shown(why)).collect();
-            say!(" Turned here, because most is at stake: {}.", words::clauses(&all))
+            say!(" Tested for the largest potential gain: {}.", words::clauses(&all))
         }
     }
 }

@@ -21,14 +21,6 @@ pub(super) fn section(run: &ExperimentRun) -> Option<Section> {
     }
     let baseline = run.arms.first().map_or("", |a| a.id.as_str());
     let mut out = Section::new(word!("What ran before"));
-    let longest = run.blocks.iter().map(|b| b.slices.len()).max().unwrap_or(0);
-    if longest > 0 {
-        out.intro.push(say!(
-            "Arms were swapped within their blocks: each block of a round was put together from {} slices, in an order that was drawn and then \
-             reversed, so that all arms met the same machine.",
-            words::count(longest as u64)
-        ));
-    }
     out.tables.push(Table {
         caption: say!(
             "Order (AB/BA): {baseline} over the arm where {baseline} came first, over the same where it came second; 1 if the order does nothing; measured, primary metric"

@@ -128,11 +128,11 @@ pub(super) fn method(evidence: &Evidence, zero_at_ns: u64) -> Vec<(String, Strin
         say(
             word!("Design"),
             say!(
-                "{} in randomised rounds, one block per arm and round: {} blocks, each {} long in the middle, {} of warm-up before each thrown away; {} from first to last. Seed of the order: {:#x}. It ended because {}.",
-                words::plural(run.arms.len(), "arm"),
+                "{} in random order, each measured once a round: {} measurements, median length {}; {} from first to last. \
+                 Seed of the order: {:#x}. It ended because {}.",
+                words::plural(run.arms.len(), "variant"),
                 run.blocks.len(),
                 words::ns(words::median(lengths).unwrap_or(0.0)),
-                words::ns(run.warmup_ns as f64),
                 words::ns(end.saturating_sub(start) as f64),
                 run.seed,
                 run.ended

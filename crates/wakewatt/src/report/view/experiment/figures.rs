@@ -128,13 +128,13 @@ pub(super) fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric:
     }
     let id = format!("{id}rounds{index}");
     (!dots.is_empty()).then(|| Figure {
-        title: say!("Every block: {}", metric.title),
+        title: say!("Every measurement: {}", metric.title),
         table: None,
         csv: data.csv(),
         id: id.clone(),
-        svg: rounds::draw(&id, &say!("{} of every block", metric.title), metric.unit, &arms, &dots),
+        svg: rounds::draw(&id, &say!("{} of every measurement", metric.title), metric.unit, &arms, &dots),
         caption: say!(
-            "{}: the value of every block, in the order they ran; hollow blocks were thrown away.",
+            "{}: the value of every measurement, in the order they ran; hollow ones were discarded.",
             words::sentence_case(&metric.title)
         ),
         label: "measured",

@@ -41,7 +41,7 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             Some(Headline {
                 value: words::value_rough(primary.unit, words::median(values.iter().copied())?),
                 name: arm.title.clone(),
-                note: say!("{}; middle of {}{length}", primary.title, words::plural(values.len(), "block")),
+                note: say!("{}; median of {}{length}", primary.title, words::plural(values.len(), "measurement")),
                 label: "measured",
                 arm: Some(i.min(N_STYLES - 1)),
             })
@@ -59,12 +59,10 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             },
             name: say!("{} over {}", effect.baseline, effect.arm),
             note: match run.is_sized() {
-                true => say!(
-                    "interval {}, {}",
-                    words::ratio_interval(effect.ratio_low, effect.ratio_high),
-                    effect.sureness()
-                ),
-                false => word!("its size is refused").into(),
+                true => {
+                    format!("{}, {}", words::ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness())
+                }
+                false => word!("effect size not reported").into(),
             },
             label: "measured",
             arm: None,

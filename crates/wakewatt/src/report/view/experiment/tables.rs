@@ -54,13 +54,17 @@ pub(super) fn pooled(run: &ExperimentRun) -> Table {
     }
 }
 
-/// Every block in the order it ran.
+/// More measurements than this are in the run file; the page lists those that were discarded.
+const MOST_ROWS: usize = 200;
+
+/// Every measurement in the order it ran, or of many those that were discarded.
 pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
+    let is_long = run.blocks.len() > MOST_ROWS;
     let mut names = heads(&[word!("round"), word!("arm"), word!("window"), word!("remarks")]);
     names.extend(run.metrics.iter().map(|m| m.title.clone()));
-    let rows = run.blocks.iter().map(|b| {
+    let rows = run.blocks.iter().filter(|b| !is_long || b.rejected.is_some()).map(|b| {
         let mut remarks: Vec<String> = b.disturbances.iter().map(ToString::to_string).collect();
-        remarks.extend(b.rejected.iter().map(|why| say!("thrown away: {why}")));
+        remarks.extend(b.rejected.iter().map(|why| say!("discarded: {why}")));
         let remarks = if remarks.is_empty() { "–".into() } else { words::clauses(&remarks) };
         let mut row = vec![
             b.round.saturating_add(1).to_string(),
@@ -76,7 +80,13 @@ pub(super) fn blocks(run: &ExperimentRun, zero_at_ns: u64) -> Table {
         row
     });
     Table {
-        caption: word!("Blocks in the order they ran: measured").into(),
+        caption: match is_long {
+            true => say!(
+                "Discarded measurements of {}, in the order they ran; all are in the run file (--save)",
+                run.blocks.len()
+            ),
+            false => word!("Measurements in the order they ran").into(),
+        },
         heads: names,
         rows: rows.collect(),
         n_text_columns: 4,
@@ -98,8 +108,8 @@ pub(super) fn changed(run: &ExperimentRun) -> Table {
         vec![path.clone(), before, after, same.into()]
     });
     Table {
-        caption: word!("Settings read before the first block and after the last").into(),
-        heads: heads(&[word!("setting"), word!("before"), word!("after"), word!("put back")]),
+        caption: word!("Settings read before the first measurement and after the last").into(),
+        heads: heads(&[word!("setting"), word!("before"), word!("after"), word!("restored")]),
         rows: rows.collect(),
         n_text_columns: 4,
     }
