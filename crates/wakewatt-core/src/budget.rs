@@ -7,8 +7,7 @@
 
 use crate::cpuset::CpuSet;
 use crate::facts::idle::{Idle, TableRow};
-use crate::facts::pm_qos::PmQos;
-use crate::units::{Cpu, LatencyLimit, exact_ns};
+use crate::units::{LatencyLimit, exact_ns};
 use serde::Serialize;
 use std::fmt;
 use wakewatt_words::{say, word};
@@ -116,31 +115,6 @@ impl Resolution {
     pub fn ends_in_c1(&self) -> bool {
         self.deepest.as_ref().is_some_and(|deepest| is_plain_c1(&deepest.name))
     }
-}
-
-/// The limit that user space put on a CPU, as far as known: the smallest of the global ones and its own.
-pub fn in_force(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
-    let global = qos.global.get().copied().unwrap_or(LatencyLimit::None);
-    let global = global.min(qos.wakeup.get().copied().unwrap_or(LatencyLimit::None));
-    let own = qos.per_cpu.of(cpu).and_then(|f| f.get()).copied().unwrap_or(LatencyLimit::None);
-    global.min(own)
-}
-
-/// The deepest state each group of CPUs may enter under the limits in force, grouped by equal table and limit.
-pub fn reachable(idle: &Idle, qos: &PmQos) -> Vec<Resolution> {
-    let mut all: Vec<Resolution> = Vec::new();
-    for (cpus, table) in idle.tables() {
-        let mut by_limit: Vec<(LatencyLimit, CpuSet)> = Vec::new();
-        for cpu in cpus.iter() {
-            let limit = in_force(qos, cpu);
-            match by_limit.iter_mut().find(|(l, _)| *l == limit) {
-                Some((_, set)) => set.insert(cpu),
-                None => by_limit.push((limit, [cpu].into_iter().collect())),
-            }
-        }
-        all.extend(by_limit.iter().map(|(limit, set)| resolve_table(*limit, set, &table)));
-    }
-    all
 }
 
 /// A budget that keeps the shallow sleeping states and excludes the deep ones on every kind of CPU: the exit latency
@@ -282,15 +256,5 @@ mod tests {
         assert_eq!(shallow(&facts.idle), Some(LatencyLimit::AtMostNs(15_000)));
         assert_eq!(shallowest(&facts.idle), Some(LatencyLimit::AtMostNs(2_000)));
         assert!(resolve(LatencyLimit::None, &Idle::default()).is_empty());
-    }
-
-    #[test]
-    fn the_smaller_limit_is_in_force() {
-        let mut qos = PmQos { global: crate::fact::Fact::Known(LatencyLimit::AtMostNs(9_000)), ..PmQos::default() };
-        assert_eq!(in_force(&qos, 0), LatencyLimit::AtMostNs(9_000));
-        qos.per_cpu = crate::fact::PerCpu::group([(0, crate::fact::Fact::Known(LatencyLimit::Poll))]);
-        assert_eq!((in_force(&qos, 0), in_force(&qos, 1)), (LatencyLimit::Poll, LatencyLimit::AtMostNs(9_000)));
-        qos.wakeup = crate::fact::Fact::Known(LatencyLimit::AtMostNs(4_000));
-        assert_eq!(in_force(&qos, 1), LatencyLimit::AtMostNs(4_000), "the second device enters the minimum");
     }
 }

@@ -11,6 +11,7 @@
 //! experiment would see it, and a request of half a millisecond is over before a ramp of ten is.
 
 use crate::arrange::Arrange as _;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::samples::experiment::ExperimentRun;
 use crate::samples::speed::AfterIdle;
@@ -107,11 +108,11 @@ fn idle(evidence: &Evidence) -> Option<Candidate> {
         return candidate((exit_ns - AWAKE_NS).max(0.0), because);
     }
     // Nothing was measured, so nothing stands beside this claim either.
-    let deepest = |rows: Vec<crate::facts::idle::TableRow>| {
-        rows.into_iter().filter(|r| r.is_enabled != Some(false)).filter_map(|r| r.exit_latency_ns).max()
-    };
-    let claimed_ns = evidence.facts.idle.tables().into_iter().filter_map(|(_, rows)| deepest(rows)).max()? as f64;
-    candidate(claimed_ns, say!("the deepest enabled idle state claims an exit latency of {}", words(claimed_ns)))
+    let claimed_ns = enterable::deepest_ns(&enterable::of(&evidence.facts))? as f64;
+    candidate(
+        claimed_ns,
+        say!("the deepest idle state that can be entered claims an exit latency of {}", words(claimed_ns)),
+    )
 }
 
 fn frequency(evidence: &Evidence) -> Option<Candidate> {

@@ -14,7 +14,7 @@ const TEMPLATES: &[&str] = &[
     "the frequency governor: {why}",
     "median {} wake-up {} with current settings",
     "after {} of idle a CPU takes {} to run (median)",
-    "the deepest enabled idle state claims an exit latency of {}",
+    "the deepest idle state that can be entered claims an exit latency of {}",
     "after {pause} of idle {} of work ends up to {} later than at full speed (median)",
     "no ramp was seen after {pause} of idle",
     "how fast a CPU is after such a pause was not measured",

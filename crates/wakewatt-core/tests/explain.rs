@@ -163,7 +163,9 @@ fn the_jargon_of_findings_is_explained() {
         for rule in RULES {
             let text = match rule.check(&evidence) {
                 Answer::Yes(finding) => [finding.title, finding.remedy, finding.price, finding.cost.text].join(" "),
-                Answer::No { because } | Answer::CannotTell { because, .. } => because,
+                Answer::No { because } | Answer::DoesNotApply { because } | Answer::CannotTell { because, .. } => {
+                    because
+                }
             };
             for word in capitals(&text).filter(|word| !KNOWN.contains(word)) {
                 said.entry(word.to_string()).or_insert_with(|| format!("{}: {text}", rule.id()));

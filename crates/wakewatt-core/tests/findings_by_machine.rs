@@ -21,7 +21,7 @@ use wakewatt_words::{Language, within};
 const HEAD: &str = "\
 # Findings by machine
 
-Every rule on every recorded machine of `fixtures/hosts`, facts only. **P** problem, **R** risk, **N** note, `-` no, `?` cannot tell.
+Every rule on every recorded machine of `fixtures/hosts`, facts only. **P** problem, **R** risk, **N** note, `-` no, `/` does not apply, `?` cannot tell.
 Below the table each yes has its reason: the finding's title, and in brackets what it rests on, as the finding itself lists it. Made by `core/tests/findings_by_machine.rs`; TESTING.md says how to accept a change.
 
 ";
@@ -45,12 +45,13 @@ fn evidence(name: &str, path: &Path) -> Evidence {
 /// One machine: what each rule answers.
 fn answers(name: &str, path: &Path) -> BTreeMap<&'static str, Answer> {
     let evidence = evidence(name, path);
-    RULES.iter().map(|rule| (rule.id(), rule.check(&evidence))).collect()
+    RULES.iter().map(|rule| (rule.id(), rule.answer(&evidence))).collect()
 }
 
 fn sign(answer: &Answer) -> &'static str {
     match answer {
         Answer::No { .. } => "-",
+        Answer::DoesNotApply { .. } => "/",
         Answer::CannotTell { .. } => "?",
         Answer::Yes(finding) => match finding.weight {
             Weight::Problem => "**P**",
@@ -88,7 +89,7 @@ fn the_table_of_rules_and_machines() {
         let _ = writeln!(table, "\n## {name}\n");
         let findings = RULES.iter().filter_map(|rule| match &answers[rule.id()] {
             Answer::Yes(finding) => Some(finding),
-            Answer::No { .. } | Answer::CannotTell { .. } => None,
+            Answer::No { .. } | Answer::DoesNotApply { .. } | Answer::CannotTell { .. } => None,
         });
         let mut n_above_a_note = 0;
         for finding in findings {

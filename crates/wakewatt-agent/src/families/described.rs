@@ -67,7 +67,7 @@ impl Described {
         let evidence = Evidence { facts, ..Evidence::of(Samples::default()) };
         let found = rules::judge(&evidence).into_iter().filter_map(|ruling| match ruling.answer {
             Answer::Yes(finding) => Some(Found {
-                is_choice: rules::is_choice(&finding.id),
+                is_choice: rules::is_choice(&finding.id, finding.weight),
                 rule: finding.id,
                 title: finding.title,
                 weight: finding.weight,

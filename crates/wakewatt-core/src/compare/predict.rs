@@ -6,10 +6,11 @@
 use super::reach::{self, Reach};
 use super::{Difference, Predicted};
 use crate::cpuset::CpuSet;
+use crate::enterable::{self, Enterable};
 use crate::facts::Snapshot;
 use crate::facts::idle::source::TableSource;
 use crate::facts::msr::package_limit::PackageLimit;
-use crate::units::{LatencyLimit, show_ns, three_digits};
+use crate::units::{show_ns, three_digits};
 use wakewatt_words::{say, told, word};
 
 /// One prediction.
@@ -73,26 +74,11 @@ pub(super) fn all(hosts: &[Snapshot]) -> Vec<Difference> {
     PREDICTIONS.iter().filter_map(one).collect()
 }
 
-/// The deepest state some CPU may enter, given disabled states and latency limits.
+/// The deepest state some CPU can enter; none in it where every CPU spins.
 pub fn deepest_state(host: &Snapshot) -> Option<Option<(String, u64)>> {
-    let tables = host.idle.tables();
-    if tables.is_empty() {
-        return None;
-    }
-    let global = host.qos.global.get().copied().unwrap_or(LatencyLimit::None);
-    let mut deepest: Option<(String, u64)> = None;
-    for (cpus, rows) in &tables {
-        // The loosest per-CPU limit of these CPUs decides what the deepest sleeper may do.
-        let own =
-            cpus.iter().filter_map(|c| host.qos.per_cpu.of(c)?.get().copied()).max().unwrap_or(LatencyLimit::None);
-        for row in rows.iter().filter(|r| r.is_enabled == Some(true) && !r.is_polling()) {
-            let Some(ns) = row.exit_latency_ns else { continue };
-            if global.allows(ns) && own.allows(ns) && deepest.as_ref().is_none_or(|(_, d)| ns > *d) {
-                deepest = Some((row.name.clone(), ns));
-            }
-        }
-    }
-    Some(deepest)
+    let all = enterable::of(host);
+    let is_told = |group: &Enterable| !group.states.is_empty() || group.spins().is_some();
+    all.iter().any(is_told).then(|| enterable::deepest(&all).map(|claim| (claim.name, claim.exit_latency_ns)))
 }
 
 fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {

@@ -8,6 +8,8 @@
 //! none is there, it is not known. Below the highest step nothing boosts. Sources: admin-guide/pm/cpufreq.rst ("The boost File"),
 //! acpi_cppc in ABI/testing/sysfs-devices-system-cpu, ACPI 6.5 section 8.4.6, Intel SDM volume 4.
 
+use crate::clock_window::{self, Window};
+use crate::cpuset::CpuSet;
 use crate::fact::{Fact, GapKind};
 use crate::facts::Snapshot;
 use crate::units::show_khz;
@@ -45,22 +47,20 @@ impl fmt::Display for Reach {
 /// The highest clock that any policy may reach; none where no policy says.
 pub(super) fn of(host: &Snapshot) -> Option<Reach> {
     let policies = host.freq.policies.max_khz.0.iter().flat_map(|group| group.cpus.iter());
-    let all: Vec<Reach> = policies.filter_map(|policy| of_policy(host, policy)).collect();
+    let windows = clock_window::of(host);
+    let all: Vec<Reach> = policies.filter_map(|policy| of_policy(host, &windows, policy)).collect();
     let highest = |reach: &&Reach| match reach {
         Reach::To(khz) | Reach::Beyond(khz) => *khz,
     };
     all.iter().find(|reach| reach.khz().is_none()).or(all.iter().max_by_key(highest)).cloned()
 }
 
-fn of_policy(host: &Snapshot, policy: u32) -> Option<Reach> {
+fn of_policy(host: &Snapshot, windows: &[Window], policy: u32) -> Option<Reach> {
     let (freq, policies) = (&host.freq, &host.freq.policies);
-    let limit = *policies.max_khz.of(policy)?.get()?;
+    let cpu = policies.cpus_of(policy).and_then(CpuSet::first).unwrap_or(policy);
+    let limit = clock_window::of_cpu(windows, cpu)?.max()?.khz;
     if policies.driver.of(policy).and_then(Fact::get).map(String::as_str) != Some("acpi-cpufreq") {
-        let base = policies.base_khz.of(policy).and_then(Fact::get).copied();
-        return Some(match (freq.is_turbo_allowed(), base) {
-            (Some(false), Some(base)) => Reach::To(limit.min(base)),
-            _ => Reach::To(limit),
-        });
+        return Some(Reach::To(limit));
     }
     let steps = policies.available_khz.of(policy).and_then(Fact::get);
     let top = steps.and_then(|all| all.iter().max().copied()).unwrap_or(limit);

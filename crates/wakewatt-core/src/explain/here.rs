@@ -1,14 +1,15 @@
 //! What a term comes to on this machine: the row of the idle table, limits, residency, the package it lies in.
 
 use super::Here;
+use crate::enterable::{self, Enterable};
 use crate::fact::{Fact, PerCpu};
 use crate::facts::Snapshot;
 use crate::facts::cpuinfo::Processor;
 use crate::facts::idle::IdleState;
 use crate::glossary::{Family, Only, Term};
+use crate::package_states;
 use crate::sheet::{Cell, Row};
 use crate::units::{show_ns, three_digits};
-use crate::{budget, package_states};
 use wakewatt_words::{say, word};
 
 /// What was found.
@@ -153,24 +154,18 @@ pub(super) fn of_state(state: &IdleState, facts: &Snapshot) -> Vec<Here> {
     if let Some((_, text)) = state.description.known().next() {
         told.say(say!("{name} description"), text.clone());
     }
-    let off: Vec<String> = state
-        .is_disabled
-        .known()
-        .filter(|(_, off)| **off)
-        .map(|(cpus, _)| with_cpus(word!("disabled").into(), cpus, facts))
-        .collect();
-    if !off.is_empty() {
-        told.say(say!("{name} may be chosen"), off.join(", "));
-    } else if !state.is_disabled.is_unknown() {
-        told.say(say!("{name} may be chosen"), word!("enabled"));
-    }
-    let limits: Vec<String> = budget::reachable(&facts.idle, &facts.qos)
+    let all = enterable::of(facts);
+    let of_it = |group: &Enterable| group.states.iter().find(|s| s.row.index == state.index).cloned();
+    let says: Vec<String> = all
         .iter()
-        .filter(|r| r.excluded.iter().any(|c| c.name == name))
-        .map(|r| with_cpus(say!("a limit of {limit} excludes it", limit = r.limit), &r.cpus, facts))
+        .filter_map(|group| {
+            let barriers: Vec<String> = of_it(group)?.barriers.iter().map(|b| b.words()).collect();
+            let says = if barriers.is_empty() { word!("yes").into() } else { barriers.join("; ") };
+            Some(with_cpus(says, &group.cpus, facts))
+        })
         .collect();
-    if !limits.is_empty() {
-        told.say(say!("{name} and latency limits"), limits.join(", "));
+    if !says.is_empty() {
+        told.say(say!("{name} can be entered"), says.join(", "));
     }
     if let Some(says) = share(state, facts) {
         told.say(say!("{name} since boot"), says);
@@ -237,8 +232,8 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
         }
         "PM QoS" => {
             told.rows(facts, &["qos.", "holders./dev/cpu"]);
-            for reach in budget::reachable(&facts.idle, &facts.qos) {
-                told.say(say!("comes to, on {cpus}", cpus = reach.cpus.named()), reach.to_string());
+            for group in enterable::of(facts).iter().filter(|group| !group.states.is_empty()) {
+                told.say(say!("comes to, on {cpus}", cpus = group.cpus.named()), group.resolution().to_string());
             }
         }
         "cpu_wakeup_latency" => told.rows(facts, &["qos.wakeup", "holders./dev/cpu_wakeup"]),

@@ -132,7 +132,7 @@ fn rule(word: &str, evidence: &Evidence) -> Option<Explanation> {
         see_also: Vec::new(),
     };
     let mut add = |what: &str, says: String| explanation.here.push(Here { what: what.into(), says });
-    match rule.check(evidence) {
+    match rule.answer(evidence) {
         Answer::Yes(finding) => {
             add(word!("answer"), say!("yes: {title}", title = finding.title));
             for basis in &finding.evidence {
@@ -142,6 +142,7 @@ fn rule(word: &str, evidence: &Evidence) -> Option<Explanation> {
             add(word!("remedy"), finding.remedy.clone());
         }
         Answer::No { because } => add(word!("answer"), say!("no: {because}")),
+        Answer::DoesNotApply { because } => add(word!("answer"), say!("does not apply: {because}")),
         Answer::CannotTell { because, try_this } => explanation.cannot_tell.push(say!("{because}; {try_this}")),
     }
     Some(explanation)

@@ -8,9 +8,13 @@ use crate::fact::{Fact, Gap, fact, parse};
 use crate::source::Source;
 use crate::units::Cpu;
 use serde::Serialize;
+use wakewatt_words::say;
 
 /// The folder of everything per CPU.
 pub const ROOT: &str = "/sys/devices/system/cpu";
+
+/// A list of CPUs longer than this is left to the evidence of a finding.
+const MAX_LIST: usize = 40;
 
 /// The machine's CPUs.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -64,6 +68,23 @@ impl Cpus {
         self.online.get().into_iter().flat_map(CpuSet::iter)
     }
 
+    /// How many of the running CPUs a set is, as findings say it: "all 32 CPUs", "CPU 5 only", "4 of 32 CPUs (0-3)".
+    pub fn extent(&self, cpus: &CpuSet) -> String {
+        let (n, of) = (cpus.len(), self.running().count());
+        match (n, of) {
+            (_, 0) | (1, 1) => cpus.named(),
+            _ if n >= of => say!("all {of} CPUs"),
+            (1, _) => say!("{cpu} only", cpu = cpus.named()),
+            _ => {
+                let list = cpus.to_string();
+                match list.len() <= MAX_LIST {
+                    true => say!("{n} of {of} CPUs ({list})"),
+                    false => say!("{n} of {of} CPUs"),
+                }
+            }
+        }
+    }
+
     /// All that are plugged in, running or not.
     pub fn all(&self) -> impl Iterator<Item = Cpu> + '_ {
         self.present.get().into_iter().flat_map(CpuSet::iter)
@@ -99,6 +120,16 @@ mod tests {
     fn offline_is_present_minus_online() {
         let text = "//- /sys/devices/system/cpu/present\n0-7\n//- /sys/devices/system/cpu/online\n0-2,4-7\n";
         assert_eq!(check(text), ("0-7".into(), "0-2,4-7".into(), "3".into()));
+    }
+
+    #[test]
+    fn a_set_of_cpus_is_said_with_its_extent() {
+        let cpus = Cpus::read(&Tree::from_text("//- /sys/devices/system/cpu/online\n0-199\n"));
+        let said = |list: &str| cpus.extent(&CpuSet::parse(list).unwrap());
+        assert_eq!([said("0-199"), said("5"), said("0-3")], ["all 200 CPUs", "CPU 5 only", "4 of 200 CPUs (0-3)"]);
+        let odd: CpuSet = (0..200).filter(|cpu| cpu % 2 == 1).collect();
+        assert_eq!(cpus.extent(&odd), "100 of 200 CPUs");
+        assert_eq!(Cpus::default().extent(&CpuSet::parse("0-3").unwrap()), "CPUs 0-3", "how many run is not known");
     }
 
     #[test]

@@ -8,8 +8,8 @@
 
 pub mod generations;
 
-use crate::budget;
 use crate::cpuset::CpuSet;
+use crate::enterable::{self, Barrier, Cause, Enterable};
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
 use crate::facts::idle::absence::NoStates;
@@ -170,31 +170,27 @@ fn package(
             "/sys/devices/system/cpu/cpu*/cpuidle/state*/desc",
         );
     }
-    for reach in budget::reachable(&facts.idle, &facts.qos) {
-        let on = here(&reach.cpus);
-        let Some(claim) = reach.deepest.as_ref().filter(|_| !on.is_empty()) else { continue };
-        let lets = match pairings.iter().find(|p| p.state == claim.name) {
-            Some(pairing) => pairing.package_state.as_str(),
-            None if reach.is_polling => "PC0",
-            // A state that is not in the list: nothing can be said about these CPUs.
-            None => {
-                allowed = None;
-                continue;
-            }
+    for group in enterable::of(facts) {
+        let on = here(&group.cpus);
+        if on.is_empty() || (group.states.is_empty() && group.spins().is_none()) {
+            continue;
+        }
+        let (name, lets) = match (group.spins(), group.deepest()) {
+            (Some(_), _) => (word!("spinning"), "PC0"),
+            (None, Some(row)) => match pairings.iter().find(|p| p.state == row.name) {
+                Some(pairing) => (row.name.as_str(), pairing.package_state.as_str()),
+                // A state that is not in the list: nothing can be said about these CPUs.
+                None => {
+                    allowed = None;
+                    continue;
+                }
+            },
+            (None, None) => continue,
         };
         let best = pairings.iter().map(|p| rank(&p.package_state)).max().unwrap_or(0);
         if rank(lets) < best {
-            let (why, path) = match reach.excluded.is_empty() {
-                true => (
-                    word!("deeper ones are disabled").to_string(),
-                    "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
-                ),
-                false => (
-                    say!("latency limit {}", reach.limit),
-                    "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, /dev/cpu_dma_latency",
-                ),
-            };
-            package.keeps(say!("{on} may go no deeper than {} ({why})", claim.name, on = on.named()), path);
+            let (why, path) = kept_by(&group);
+            package.keeps(say!("{on} may go no deeper than {name} ({why})", on = on.named()), path);
         }
         if allowed.as_deref().is_some_and(|a| rank(lets) < rank(a)) {
             allowed = Some(lets.into());
@@ -203,6 +199,19 @@ fn package(
     package.allowed = allowed;
     package.perhaps(facts);
     package
+}
+
+/// What keeps CPUs from their deepest states, and where that is seen.
+fn kept_by(group: &Enterable) -> (String, &'static str) {
+    let is = |is: fn(&Barrier) -> bool| group.states.iter().any(|state| state.barriers.iter().any(is));
+    if let Some(Cause::BootArgument(_)) = group.spins() {
+        return (group.spins().map(Cause::words).unwrap_or_default(), "/proc/cmdline");
+    }
+    if is(|b| matches!(b, Barrier::GlobalLimit(_) | Barrier::OwnLimit(_))) {
+        let path = "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, /dev/cpu_dma_latency";
+        return (say!("latency limit {}", group.limit), path);
+    }
+    (word!("deeper ones are disabled").to_string(), "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable")
 }
 
 impl Package {
@@ -215,7 +224,10 @@ impl Package {
 
     /// What keeps a package shallow on some platforms, or at times.
     fn perhaps(&mut self, facts: &Snapshot) {
-        if facts.idle.is_c1_demotion_on.get() == Some(&true) {
+        let all = enterable::of(facts);
+        if !enterable::has_deep_state(&all) {
+            // Nothing deep is asked for, so nothing is demoted.
+        } else if facts.idle.is_c1_demotion_on.get() == Some(&true) {
             self.may(
                 word!("C1 demotion: a deep request may become C1").into(),
                 "/sys/devices/system/cpu/cpuidle/intel_c1_demotion",

@@ -70,7 +70,7 @@ impl Rule for BiosDisabledStates {
         let word = |(state, cpus): &(&IdleState, CpuSet)| {
             let latency =
                 state.exit_latency_ns.known().next().map_or(String::new(), |(_, ns)| format!(" ({})", show_ns(*ns)));
-            say!("{}{latency} on {cpus}", state.label(), cpus = cpus.named())
+            say!("{}{latency} on {cpus}", state.label(), cpus = evidence.facts.cpus.extent(cpus))
         };
         let list = |all: &[_]| all.iter().map(word).collect::<Vec<_>>().join(", ");
         let (weight, title, text, what, price) = if on.is_empty() {
@@ -116,7 +116,7 @@ mod tests {
         let default = at(0, "default_status", "disabled") + &at(1, "default_status", "disabled");
         let off = icx() + &default + &at(0, "disable", "1") + &at(1, "disable", "1");
         let said = ask(&BiosDisabledStates, &off);
-        assert_eq!(said, "yes note unknown: off by default, but root could enable it: c6 (170us) on cpus 0-1");
+        assert_eq!(said, "yes note unknown: off by default, but root could enable it: c6 (170us) on all 2 cpus");
         let on = icx() + &default + &at(1, "disable", "1");
         assert!(ask(&BiosDisabledStates, &on).starts_with("yes risk unknown: enabled against the default"));
         assert!(ask(&BiosDisabledStates, &icx()).starts_with("no"));

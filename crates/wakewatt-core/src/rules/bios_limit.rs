@@ -3,10 +3,10 @@
 //! `bios_limit` (acpi-cpufreq, from _PPC) is the highest frequency the firmware allows now; it falls with a power cap
 //! or a broken power supply. Held against the highest step of the table, since boost lies beyond both.
 
-use super::max_below_hardware::reachable_khz;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::clock_window::{self, By, Window};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
-use crate::fact::Fact;
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
 
@@ -28,25 +28,27 @@ impl Rule for BiosLimit {
                 None => Answer::cannot_tell(word!("no frequency policy is listed"), "wakewatt inspect freq"),
             };
         }
-        let top = reachable_khz(freq);
-        let pairs: Vec<_> = limits
-            .known()
-            .flat_map(|(policies, limit)| policies.iter().map(move |p| (p, *limit)))
-            .filter_map(|(p, limit)| Some((p, limit, *top.of(p).and_then(Fact::get)?)))
-            .collect();
-        if pairs.is_empty() {
+        let windows = clock_window::of(&evidence.facts);
+        if windows.iter().all(|window| window.top_khz.is_none()) {
             return Answer::cannot_tell(word!("the table of frequencies is not known"), "wakewatt inspect freq");
         }
-        let Some((policy, limit, khz)) = pairs.into_iter().filter(|(_, l, k)| *l < k - k / 100).min_by_key(|p| p.1)
-        else {
+        let firmware = |window: &Window| window.upper.iter().find(|bound| bound.by == By::Firmware).map(|b| b.khz);
+        let limited: Vec<(&Window, u64, u64)> = windows
+            .iter()
+            .filter_map(|window| Some((window, firmware(window)?, window.top_khz?)))
+            .filter(|(_, limit, top)| *limit < top - top / 100)
+            .collect();
+        let Some((_, limit, khz)) = limited.iter().copied().min_by_key(|(_, limit, _)| *limit) else {
             return Answer::no(word!("the firmware allows the highest step"));
         };
+        let cpus = limited.iter().fold(CpuSet::new(), |all, (window, ..)| all.union(&window.cpus));
         let lost = 1.0 - limit as f64 / khz as f64;
         let cost =
             Cost::predicted_ratio(lost, say!("{} of the clock, computed from the limit; not measured", percent(lost)));
-        let title = say!("The firmware limits policy {policy} to {} of {}", show_khz(limit), show_khz(khz));
+        let on = evidence.facts.cpus.extent(&cpus);
+        let title = say!("The firmware limits the clock to {} of {} on {on}", show_khz(limit), show_khz(khz));
         Finding::new(self, Weight::Problem, Confidence::High, title, cost)
-            .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/bios_limit"), show_khz(limit))
+            .on("/sys/devices/system/cpu/cpufreq/policy*/bios_limit", say!("{} on {on}", show_khz(limit)))
             .remedy(
                 word!("Look at the BMC: power cap, failed or missing power supply, power profile, inlet temperature. Only \
                     the firmware can lift it."),
@@ -75,7 +77,10 @@ mod tests {
                 ]),
             )
         };
-        assert!(check("2000000").starts_with("yes problem predicted: the firmware limits policy 0 to 2ghz of 3.25ghz"));
+        assert!(
+            check("2000000")
+                .starts_with("yes problem predicted: the firmware limits the clock to 2ghz of 3.25ghz on all 2 cpus")
+        );
         assert!(check("3250000").starts_with("no"));
         assert!(ask(&BiosLimit, "").starts_with("cannot tell"));
     }

@@ -4,7 +4,9 @@
 //! kernel's counters say C6 while the core was in C1: usage and time are what was asked, not what was reached. It
 //! lowers latency and costs watts. Older kernels have no file; MSR 0xE2 bits 26 and 28 say the same there.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::budget::DEEP_NS;
+use crate::enterable::{self, WhenIdle};
 use crate::evidence::Evidence;
 use wakewatt_words::word;
 
@@ -23,6 +25,9 @@ impl Rule for C1Demotion {
     fn costs_latency(&self) -> bool {
         false
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
         let register = evidence.facts.msr.is_set("pkg_cst_config", "c1_demotion");
@@ -31,7 +36,6 @@ impl Rule for C1Demotion {
             (None, Some(true)) => ("MSR 0xe2 bit 26", "set"),
             (Some(false), _) => return Answer::no(word!("intel_c1_demotion is off")),
             (None, Some(false)) => return Answer::no(word!("bit 26 of MSR 0xe2 is clear")),
-            (None, None) if is_other_maker(evidence) => return Answer::no(word!("not an Intel processor")),
             (None, None) => {
                 let because = demotion.gap().map_or(word!("nothing tells").to_string(), ToString::to_string);
                 return Answer::cannot_tell(
@@ -43,6 +47,16 @@ impl Rule for C1Demotion {
                 );
             }
         };
+        let all = enterable::of(&evidence.facts);
+        let open: Vec<&str> = all
+            .iter()
+            .flat_map(|group| group.open())
+            .filter(|state| state.row.exit_latency_ns.is_some_and(|ns| ns >= DEEP_NS))
+            .map(|state| state.row.name.as_str())
+            .collect();
+        if all.iter().any(|group| group.when_idle != WhenIdle::Unknown) && open.is_empty() {
+            return Answer::no(word!("C1 demotion is on, and no CPU can enter a state that it would demote"));
+        }
         let cost = Cost::unknown(word!(
             "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not \
                 paid"
@@ -62,15 +76,9 @@ impl Rule for C1Demotion {
     }
 }
 
-/// A processor that says who made it, and that is not Intel.
-pub(super) fn is_other_maker(evidence: &Evidence) -> bool {
-    let processor = evidence.facts.topology.processor();
-    processor.is_some_and(|p| (p.vendor.is_some() || p.implementer.is_some()) && !p.is_intel())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, icx};
     use super::*;
 
     #[test]
@@ -81,11 +89,18 @@ mod tests {
         let host =
             "//- /sys/devices/system/cpu/online\n0\n//- /sys/devices/system/cpu/cpu0/topology/physical_package_id\n0\n
              //- /sys/devices/system/cpu/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n";
-        assert!(ask(&C1Demotion, &format!("{host}//- msr 0xe2 cpu0 4000000\n")).starts_with("yes note"));
+        let sleeps = icx() + "//- /sys/devices/system/cpu/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n";
+        let register = "//- msr 0xe2 cpu0 4000000\n//- msr 0xe2 cpu1 4000000\n";
+        assert!(ask(&C1Demotion, &(sleeps.clone() + register)).starts_with("yes note"));
+        let shallow: String =
+            (0..2).map(|cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3/disable\n1\n")).collect();
+        let said = ask(&C1Demotion, &(sleeps + register + &shallow));
+        assert!(said.starts_with("no: C1 demotion is on, and no CPU can enter"), "{said}");
+        assert!(ask(&C1Demotion, &format!("{host}//- msr 0xe2 cpu0 4000000\n")).starts_with("no"), "no idle driver");
         assert!(ask(&C1Demotion, "").starts_with("cannot tell"));
         let maker = |line: &str| ask(&C1Demotion, &format!("//- /proc/cpuinfo\nprocessor : 0\n{line}\n"));
-        assert!(maker("CPU implementer : 0x41").starts_with("no"));
-        assert!(maker("vendor_id : AuthenticAMD").starts_with("no"));
+        assert!(maker("CPU implementer : 0x41").starts_with("does not apply: not an Intel"));
+        assert!(maker("vendor_id : AuthenticAMD").starts_with("does not apply"));
         assert!(maker("vendor_id : GenuineIntel").starts_with("cannot tell"));
     }
 }

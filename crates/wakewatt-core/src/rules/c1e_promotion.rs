@@ -5,10 +5,11 @@
 //! bit stands, and the kernel still claims 1us or 2us for "C1". A budget that resolves to C1 then buys C1E. Sources: Intel SDM
 //! volume 4, MSR_POWER_CTL; intel/pepc, "C-state Namespaces".
 
-use super::c1_demotion::is_other_maker;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus};
 use crate::budget::is_plain_c1;
+use crate::enterable;
 use crate::evidence::Evidence;
+use crate::facts::idle::IdleState;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
 
@@ -24,15 +25,12 @@ impl Rule for C1ePromotion {
     fn is_choice(&self) -> bool {
         true
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::no(word!("in a guest the register, if there is one, is the hypervisor's"));
-        }
         let Some(bit) = facts.msr.field("power_ctl", "c1e").filter(|bit| !bit.is_unknown()) else {
-            if is_other_maker(evidence) {
-                return Answer::no(word!("not an Intel processor"));
-            }
             return Answer::cannot_tell(
                 word!("MSR 0x1fc was not read"),
                 word!("as root with the module msr: wakewatt doctor"),
@@ -42,7 +40,13 @@ impl Rule for C1ePromotion {
         if cpus.is_empty() {
             return Answer::no(word!("bit 1 of MSR 0x1fc is clear: C1 is C1"));
         }
-        let Some(state) = facts.idle.states.iter().find(|s| is_plain_c1(&s.label())) else {
+        let all = enterable::of(facts);
+        let has_c1 = facts.idle.states.iter().any(|s| is_plain_c1(&s.label()));
+        let is_open = |s: &&IdleState| is_plain_c1(&s.label()) && !enterable::cpus_that_enter(&all, s.index).is_empty();
+        let Some(state) = facts.idle.states.iter().find(is_open) else {
+            if has_c1 {
+                return Answer::no(word!("bit 1 of MSR 0x1fc is set, and no CPU can enter C1"));
+            }
             return Answer::cannot_tell(
                 say!("bit 1 of MSR 0x1fc is set on {cpus}, and no idle state C1 is listed", cpus = cpus.named()),
                 "wakewatt inspect idle",
@@ -50,7 +54,7 @@ impl Rule for C1ePromotion {
         };
         let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
         let claims = claim.map_or(String::new(), |ns| say!(", which claims {}", show_ns(ns)));
-        let title = say!("{}{claims}, is entered as C1E on {cpus}", state.label(), cpus = cpus.named());
+        let title = say!("{}{claims}, is entered as C1E on {cpus}", state.label(), cpus = facts.cpus.extent(&cpus));
         let cost = Cost::unknown(word!("leaving C1E takes longer than the claim of C1; by how much is not measured"));
         let on = on_cpus(facts, &cpus);
         Finding::new(self, Weight::Note, Confidence::High, title, cost)
@@ -80,7 +84,7 @@ mod tests {
         let phi = [("POLL", 0, 0), ("C1", 1, 2), ("C6", 120, 500)];
         assert_eq!(
             ask(&C1ePromotion, &host(&phi, "a24005f")),
-            "yes note unknown: c1, which claims 1us, is entered as c1e on cpus 0-1"
+            "yes note unknown: c1, which claims 1us, is entered as c1e on all 2 cpus"
         );
         assert_eq!(plan(&C1ePromotion, &host(&phi, "a24005f")), "--set msr.c1e_promotion=off");
         assert!(ask(&C1ePromotion, &host(&phi, "a24005d")).starts_with("no: bit 1"));

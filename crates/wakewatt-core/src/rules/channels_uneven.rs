@@ -4,7 +4,7 @@
 //! Sockets and channels are guessed from the slots' names in SMBIOS, so the rule is silent where a name is not
 //! recognised.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 use crate::units::show_bytes;
@@ -18,6 +18,9 @@ impl Rule for ChannelsUneven {
     }
     fn question(&self) -> &'static str {
         word!("are the memory channels filled unevenly?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;

@@ -9,8 +9,11 @@
 //! experiment says so and sells nothing (`measured`). The experiment's arms are read in their order (shallow sleep, no sleep): the first
 //! that was faster is the remedy, and with limits lifted it says what the limits in force already save.
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, measured};
-use crate::budget::{self, DEEP_NS, Resolution};
+use crate::budget::{self, DEEP_NS};
+use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
@@ -42,6 +45,9 @@ impl Rule for DeepIdleVsLatency {
     }
     fn is_choice(&self) -> bool {
         true
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        vec![Assertion::Sleeps(enterable::sleeping(&enterable::of(&evidence.facts)))]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = evidence.idle_experiment() {
@@ -130,11 +136,15 @@ impl DeepIdleVsLatency {
     }
 
     fn by_claims(&self, evidence: &Evidence) -> Answer {
-        let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
-        let reachable = budget::reachable(idle, qos);
-        let worst = reachable.iter().max_by_key(|r| deepest_ns(r));
-        let Some(worst) = worst.filter(|r| r.deepest.is_some()) else {
+        let (idle, qos, cpus) = (&evidence.facts.idle, &evidence.facts.qos, &evidence.facts.cpus);
+        let all = enterable::of(&evidence.facts);
+        let Some(deepest) = enterable::deepest(&all) else {
+            let spinning = enterable::spinning(&all);
             return match idle.driver.gap() {
+                _ if !spinning.is_empty() => Answer::no(say!(
+                    "no idle state can be entered, so idle CPUs spin on {}; see rule.polling-by-accident",
+                    cpus.extent(&spinning)
+                )),
                 Some(gap) => Answer::gap(gap),
                 None => Answer::cannot_tell(
                     word!("no idle state is listed, so what the CPUs do when idle is not known"),
@@ -142,7 +152,8 @@ impl DeepIdleVsLatency {
                 ),
             };
         };
-        let Some(deepest) = &worst.deepest else { return Answer::no(word!("no idle state")) };
+        let sleeping = all.iter().filter(|group| group.deepest().is_some_and(|row| row.name == deepest.name));
+        let sleeping = sleeping.fold(CpuSet::new(), |set, group| set.union(&group.cpus));
         // Who has just done so needs another hour, not the same advice.
         let try_this = match evidence.samples.experiment {
             None => word!("run wakewatt doctor as root: it measures with and without sleep and puts everything back"),
@@ -150,26 +161,21 @@ impl DeepIdleVsLatency {
                 word!("the experiment of this run came to nothing: wakewatt doctor --wait-quiet 10min, at a quiet hour")
             }
         };
-        if evidence.facts.virt.is_guest() == Some(true) && !worst.is_polling {
+        if evidence.facts.virt.is_guest() == Some(true) {
             let why = say!("in a guest the claim of {deepest} says nothing: the hypervisor decides what halting costs");
             return Answer::cannot_tell(why, try_this);
-        }
-        if worst.is_polling && !worst.excluded.is_empty() {
-            return Answer::no(say!(
-                "the limits in force leave no sleeping state: {worst}; see rule.polling-by-accident"
-            ));
         }
         if deepest.exit_latency_ns < DEEP_NS {
             return Answer::no(say!("the deepest state that may be entered is {deepest}, under {}", show_ns(DEEP_NS)));
         }
         let title = say!(
-            "{} may sleep in {}, which claims {} to wake from",
-            worst.cpus.named(),
+            "{} claims {} to wake from and can be entered on {}",
             deepest.name,
-            show_ns(deepest.exit_latency_ns)
+            show_ns(deepest.exit_latency_ns),
+            cpus.extent(&sleeping)
         );
         let cost = Cost::predicted_ns(
-            deepest_ns(worst) as f64,
+            deepest.exit_latency_ns as f64,
             say!("up to {} per wake-up, as the driver claims; not measured", show_ns(deepest.exit_latency_ns)),
         );
         // What was measured here stands before the claim; a placeholder may be eight times off either way, so alone it makes
@@ -186,7 +192,7 @@ impl DeepIdleVsLatency {
             None => (title, cost, Confidence::Medium),
         };
         let mut finding = Finding::new(self, Weight::Risk, confidence, title, cost)
-            .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", deepest);
+            .on("/sys/devices/system/cpu/cpu*/cpuidle/state*/latency", &deepest);
         if let Some(exit) = &measured {
             finding = finding
                 .on(word!("measured here: one idle state allowed at a time"), format!("{} {exit}", deepest.name));
@@ -266,10 +272,6 @@ fn words(ns: f64) -> String {
     show_ns(ns.max(0.0).round() as u64)
 }
 
-fn deepest_ns(resolution: &Resolution) -> u64 {
-    resolution.deepest.as_ref().map_or(0, |d| d.exit_latency_ns)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{ask, evidence, haltpoll, icx, idle, line, slept};
@@ -316,7 +318,7 @@ mod tests {
     fn claims_predict() {
         assert_eq!(
             ask(&DeepIdleVsLatency, &icx()),
-            "yes risk predicted: cpus 0-1 may sleep in c6, which claims 170us to wake from"
+            "yes risk predicted: c6 claims 170us to wake from and can be entered on all 2 cpus"
         );
         let shallow = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2)]);
         assert!(ask(&DeepIdleVsLatency, &shallow).starts_with("no: the deepest state that may be entered is C1"));
@@ -329,11 +331,14 @@ mod tests {
         let of_one = "//- /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us\n50\n";
         assert_eq!(
             ask(&DeepIdleVsLatency, &(icx() + of_one)),
-            "yes risk predicted: cpu 0 may sleep in c6, which claims 170us to wake from"
+            "yes risk predicted: c6 claims 170us to wake from and can be entered on cpu 0 only"
         );
         assert!(ask(&DeepIdleVsLatency, &haltpoll()).starts_with("cannot tell: in a guest"));
         let polled = icx() + &held_at("n/a");
-        assert!(ask(&DeepIdleVsLatency, &polled).starts_with("no: the limits in force leave no sleeping state"));
+        assert!(
+            ask(&DeepIdleVsLatency, &polled)
+                .starts_with("no: no idle state can be entered, so idle CPUs spin on all 2 CPUs")
+        );
         assert!(ask(&DeepIdleVsLatency, "").starts_with("cannot tell"));
     }
 
@@ -424,14 +429,14 @@ mod tests {
         let epyc = idle("acpi_idle", &[("POLL", 0, 0), ("C1", 1, 2), ("C6", 800, 1600)]);
         let mut host = evidence(&epyc);
         let Answer::Yes(claimed) = DeepIdleVsLatency.check(&host) else { panic!() };
-        assert_eq!(claimed.title, "CPUs 0-1 may sleep in C6, which claims 800us to wake from (a placeholder)");
+        assert_eq!(claimed.title, "C6 claims 800us to wake from and can be entered on all 2 CPUs (a placeholder)");
         assert_eq!(claimed.confidence, Confidence::Low);
         host.samples.idle_states =
             super::super::exit_latency_claims::tests::host(800_000, 60_000.0, None).samples.idle_states;
         let Answer::Yes(finding) = DeepIdleVsLatency.check(&host) else { panic!() };
         assert_eq!(
             finding.title,
-            "CPUs 0-1 may sleep in C6, which claims 800us to wake from, and 60us as measured here"
+            "C6 claims 800us to wake from and can be entered on all 2 CPUs, and 60us as measured here"
         );
         assert_eq!((finding.confidence, finding.cost.latency_ns), (Confidence::Medium, Some(60_000.0)));
         assert!(

@@ -4,7 +4,7 @@
 //! Memory Speed" (`dmidecode -t memory`; root only). Exception: the rating may exceed what the processor or two modules
 //! per channel allow, so this is a question to the machine's manual, not yet a fault.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 use wakewatt_words::{say, word};
@@ -17,6 +17,9 @@ impl Rule for DimmBelowRated {
     }
     fn question(&self) -> &'static str {
         word!("do memory modules run below what they are rated for?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;

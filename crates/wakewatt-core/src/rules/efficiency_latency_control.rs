@@ -7,7 +7,7 @@
 //! its top. I/O dies have settings of their own, but serve no core and no L3. Sources: intel/pcm,
 //! "Latency Optimized Mode" and bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::{DomainKind, UncoreDomain};
 use crate::units::show_khz;
@@ -65,6 +65,9 @@ impl Rule for EfficiencyLatencyControl {
     }
     fn is_choice(&self) -> bool {
         true
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;

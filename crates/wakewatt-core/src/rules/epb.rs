@@ -7,7 +7,8 @@
 //! (IA32_ENERGY_PERF_BIAS); Documentation/admin-guide/pm/{intel_epb,intel_pstate}.rst.
 
 use super::hwp_hidden::{is_led_by_bias, stored_preference};
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -50,6 +51,9 @@ impl Rule for Epb {
     fn is_choice(&self) -> bool {
         true
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let bias = &evidence.facts.freq.energy_perf_bias;
         let Some(worst) = bias.known().map(|(_, v)| *v).max() else {
@@ -72,8 +76,13 @@ impl Rule for Epb {
                 "the bias is {worst}, a usual default, and where the hardware takes a preference it says little"
             ));
         }
-        let words: Vec<String> = bias.known().map(|(cpus, v)| say!("{v} on {cpus}", cpus = cpus.named())).collect();
-        let weight = if worst > 8 || is_uneven { Weight::Risk } else { Weight::Note };
+        let extent = |cpus: &CpuSet| evidence.facts.cpus.extent(cpus);
+        let words: Vec<String> = bias.known().map(|(cpus, v)| say!("{v} on {cpus}", cpus = extent(cpus))).collect();
+        let weight = match worst {
+            _ if is_uneven => Weight::Problem,
+            9.. => Weight::Risk,
+            _ => Weight::Note,
+        };
         let mut title = say!("The energy bias is {} (0 performance, 15 power)", words.join(", "));
         let cost = match role {
             Role::Leads => {

@@ -80,9 +80,15 @@ impl Rule for Epp {
         let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
         let worst = raw.map_or(worst, level_of);
         let number = raw.map_or(String::new(), |raw| say!(" (EPP {raw} of 255)"));
-        let words: Vec<String> =
-            all.known().map(|(cpus, p)| say!("{}{number} on {cpus}", word(p), cpus = cpus.named())).collect();
-        let weight = if worst == 3 || is_uneven { Weight::Risk } else { Weight::Note };
+        let words: Vec<String> = all
+            .known()
+            .map(|(cpus, p)| say!("{}{number} on {cpus}", word(p), cpus = evidence.facts.cpus.extent(cpus)))
+            .collect();
+        let weight = match worst {
+            _ if is_uneven => Weight::Problem,
+            3 => Weight::Risk,
+            _ => Weight::Note,
+        };
         let (leans, cost) = match worst {
             0 | 1 => (
                 word!(", near performance"),
@@ -134,13 +140,13 @@ mod tests {
         let check = |p: &str| ask(&Epp, &policy(&[("energy_performance_preference", p)]));
         assert_eq!(
             check("power"),
-            "yes risk unknown: the energy preference is power on cpus 0-1, on the side of saving"
+            "yes risk unknown: the energy preference is power on all 2 cpus, on the side of saving"
         );
         assert!(check("balance_performance").starts_with("yes note"));
         assert!(check("performance").starts_with("no"));
         assert!(check("0").starts_with("no"));
-        assert!(check("32").ends_with("32 of 255 on cpus 0-1, near performance"));
-        assert!(check("128").ends_with("128 of 255 on cpus 0-1, between performance and power"));
+        assert!(check("32").ends_with("32 of 255 on all 2 cpus, near performance"));
+        assert!(check("128").ends_with("128 of 255 on all 2 cpus, between performance and power"));
         assert!(check("200").starts_with("yes risk"));
         assert!(ask(&Epp, "").starts_with("cannot tell"));
     }
@@ -159,9 +165,9 @@ mod tests {
         let has = "hwp hwp_epp epb";
         assert!(
             ask(&Epp, &host("20002808", has))
-                .ends_with("balance_performance (epp 32 of 255) on cpus 0-1, near performance")
+                .ends_with("balance_performance (epp 32 of 255) on all 2 cpus, near performance")
         );
-        assert!(ask(&Epp, &host("80002808", has)).contains("(epp 128 of 255) on cpus 0-1, between"));
+        assert!(ask(&Epp, &host("80002808", has)).contains("(epp 128 of 255) on all 2 cpus, between"));
         assert!(ask(&Epp, &host("80002808", "hwp epb")).starts_with("no: the hardware takes no preference"));
     }
 }

@@ -35,7 +35,7 @@ fn belongs(ruling: &Ruling, finding: &Finding, because: Because) -> bool {
     let is_measured = finding.cost.basis == CostBasis::Measured;
     // What rests on little is no fault yet; what was measured in a busy hour was measured.
     let is_heavy = finding.weight != Weight::Note && (is_measured || finding.confidence != Confidence::Low);
-    let is_choice = is_choice(&ruling.rule);
+    let is_choice = is_choice(&ruling.rule, finding.weight);
     match because {
         Because::ToMend => is_heavy && (is_measured || !is_choice),
         // Only what there is to change, and what latency is paid for with.
@@ -87,6 +87,9 @@ mod tests {
         assert_eq!(of(&[note.clone(), sleep(unknown())]), Some(("rule.deep-idle-vs-latency", Because::Choice)));
         assert_eq!(of(std::slice::from_ref(&note)), Some(("rule.snc-nps", Because::Hint)));
         assert_eq!(of(&[]), None);
+        // Four CPUs of 32 on another setting are a fault, whatever the rule.
+        let uneven = ruling("rule.epp", Weight::Problem, unknown(), true);
+        assert_eq!(of(&[sleep(unknown()), uneven]), Some(("rule.epp", Because::ToMend)));
         let measured = sleep(Cost::measured_ns(1e5, "x"));
         assert_eq!(of(&[measured, modules.clone()]), Some(("rule.deep-idle-vs-latency", Because::ToMend)));
     }

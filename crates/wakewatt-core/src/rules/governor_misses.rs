@@ -12,6 +12,7 @@
 use super::history_contradicts_present::contradiction;
 use super::tick_never_stops::{Tick, tick};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
@@ -42,7 +43,8 @@ fn least(values: &crate::fact::PerCpu<u64>) -> Option<u64> {
 
 /// The worst state each way: too deep as a share of the CPUs' time, too shallow as a share of idle time.
 fn misses(facts: &Snapshot, idle_ns: u64) -> (Option<Missed<'_>>, Option<Missed<'_>>) {
-    let is_on = |s: &&IdleState| s.is_disabled.known().any(|(_, off)| !off);
+    let all = enterable::of(facts);
+    let is_on = |s: &&IdleState| !enterable::cpus_that_enter(&all, s.index).is_empty();
     let states: Vec<&IdleState> = facts.idle.states.iter().filter(|s| s.label() != "POLL").filter(is_on).collect();
     let n_cpus = facts.cpus.running().count() as u64;
     // Where the uptime is not recorded, idle time is the least it can have been.

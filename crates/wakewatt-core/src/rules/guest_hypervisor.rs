@@ -4,7 +4,7 @@
 //! physical CPU runs are not the guest's to set (docs/events.md). Some clouds do give C-state control, so
 //! nothing is concluded about idle states: reading them does that.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -17,12 +17,14 @@ impl Rule for GuestHypervisor {
     fn question(&self) -> &'static str {
         word!("is this a guest, and what can only its host change?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Guest]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let virt = &evidence.facts.virt;
         match virt.is_guest() {
             None => virt.has_hypervisor_flag.gap().map_or_else(|| Answer::no(word!("no hypervisor")), Answer::gap),
-            Some(false) => Answer::no(word!("the CPU reports no hypervisor")),
-            Some(true) => {
+            Some(_) => {
                 let clue = virt.hypervisors.first();
                 let name = clue.map_or(word!("an unknown hypervisor"), |c| c.name.as_str());
                 let cost = Cost::unknown(word!(
@@ -80,7 +82,7 @@ mod tests {
             )
         };
         assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm/qemu"));
-        assert!(check("fpu").starts_with("no"));
+        assert!(check("fpu").starts_with("does not apply"));
         assert!(ask(&GuestHypervisor, "").starts_with("cannot tell"));
         let arm = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n";
         let Answer::Yes(finding) = GuestHypervisor.check(&super::super::testing::evidence(arm)) else {

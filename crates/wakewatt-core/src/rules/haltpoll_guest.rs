@@ -4,7 +4,7 @@
 //! `guest_halt_poll_ns` before HLT, which saves the expensive exit to the hypervisor at the price of the host's CPU
 //! time (kernel documentation virt/guest-halt-polling.rst). With another governor, or with 0, it halts at once.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -19,6 +19,9 @@ impl Rule for HaltpollGuest {
     }
     fn question(&self) -> &'static str {
         word!("does this guest poll before it halts, and for how long?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Guest]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let idle = &evidence.facts.idle;

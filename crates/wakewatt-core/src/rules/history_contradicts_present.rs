@@ -9,7 +9,7 @@
 //! With the ladder governor long shallow stays are possible without any of this, so there the rule cannot tell.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
-use crate::budget;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::IdleState;
@@ -37,8 +37,8 @@ pub(super) fn contradiction(facts: &Snapshot) -> Option<Contradiction<'_>> {
     let states = &facts.idle.states;
     let total = states.iter().map(|s| sum(&s.time_ns)).fold(0, u64::saturating_add);
     let latency = |s: &IdleState| s.exit_latency_ns.known().map(|(_, ns)| *ns).max();
-    let reachable = budget::reachable(&facts.idle, &facts.qos);
-    let is_allowed = |s: &&IdleState| reachable.iter().any(|r| r.deepest.as_ref().is_some_and(|d| d.name == s.label()));
+    let all = enterable::of(facts);
+    let is_allowed = |s: &&IdleState| all.iter().any(|g| g.deepest().is_some_and(|row| row.index == s.index));
     // By index: where C6 has several depths, the deepest that may be entered.
     let deep = states.iter().filter(is_allowed).max_by_key(|s| s.index)?;
     let asks = deep.target_residency_ns.known().map(|(_, ns)| *ns).max().filter(|ns| *ns > 0)?;

@@ -4,7 +4,7 @@
 //! documentation admin-guide/pm/intel_pstate.rst). It exists in active mode with HWP only, and is on by default on few
 //! server models. A note: worth a try for disk-bound work at low load.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use wakewatt_words::word;
 
@@ -16,6 +16,9 @@ impl Rule for HwpDynamicBoost {
     }
     fn question(&self) -> &'static str {
         word!("is the boost for tasks that waited for I/O switched off?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let boost = &evidence.facts.freq.intel_pstate.is_hwp_dynamic_boost_on;

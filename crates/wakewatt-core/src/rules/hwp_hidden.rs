@@ -7,7 +7,7 @@
 //! down here, so that an older processor is not accused; nor is firmware accused of hiding a preference that its register holds. Sources: Intel SDM volume 3, hardware-controlled performance
 //! states; Documentation/admin-guide/pm/intel_pstate.rst.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use wakewatt_words::{say, word};
@@ -47,17 +47,14 @@ impl Rule for HwpHidden {
     fn question(&self) -> &'static str {
         word!("does firmware hide the hardware's own management of the clock?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::no(word!("in a guest the host manages the clock"));
-        }
         let Some(processor) = facts.topology.processor() else {
             return Answer::cannot_tell(word!("which processor this is is not known"), "wakewatt inspect topology");
         };
-        if !processor.is_intel() {
-            return Answer::no(word!("not an Intel processor"));
-        }
         let (Some(has_hwp), Some(has_epp)) = (facts.topology.has_flag("hwp"), facts.topology.has_flag("hwp_epp"))
         else {
             return match facts.topology.has_cut_flags() {
@@ -179,10 +176,13 @@ mod tests {
             check(0x4f, "epb hwp", "intel_cpufreq")
                 .starts_with("no: HWP has no energy preference and is not in charge")
         );
-        assert!(check(0x6c, "hypervisor", "").starts_with("no: in a guest"));
+        assert!(check(0x6c, "hypervisor", "").starts_with("does not apply: a guest"));
         assert!(ask(&HwpHidden, "").starts_with("cannot tell"));
         assert!(check(0x55, "epb …", "acpi-cpufreq").starts_with("cannot tell: the list of flags may be cut short"));
         assert!(check(0x55, "hwp hwp_epp …", "intel_pstate").starts_with("no: HWP and"), "what it lists is there");
-        assert!(ask(&HwpHidden, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n").starts_with("no"));
+        assert!(
+            ask(&HwpHidden, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n")
+                .starts_with("does not apply")
+        );
     }
 }

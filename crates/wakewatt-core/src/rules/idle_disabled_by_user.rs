@@ -4,11 +4,12 @@
 //! different amounts on different CPUs; indexes differ between hosts, so scripts disable the wrong state
 //! (scylladb#30500, docs/knobs/README.md). Before kernel 5.6 there is no default to compare with.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, on_cpus};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
-use crate::facts::idle::IdleState;
+use crate::facts::idle::{Idle, IdleState};
+use crate::units::LatencyLimit;
 use wakewatt_words::{say, word};
 
 /// Steps that switch a state on or off on these CPUs, by the name it has on each of them.
@@ -33,6 +34,28 @@ pub(super) fn switch(
         let knob = format!("idle.state.{name}");
         finding.step(&knob, on_cpus(facts, &cpus), to, path.clone(), say!("{why}, {cpus}", cpus = cpus.named()))
     })
+}
+
+/// Would a latency limit do what the disabled states do? Only where nothing deeper is left on.
+fn by_limit(idle: &Idle, found: &[(&IdleState, CpuSet)]) -> String {
+    let latency = |state: &IdleState| state.exit_latency_ns.known().map(|(_, ns)| *ns).max();
+    let Some(shallowest) = found.iter().filter_map(|(state, _)| latency(state)).min() else { return String::new() };
+    let is_found = |state: &IdleState| found.iter().any(|(other, _)| other.index == state.index);
+    let is_on = |state: &&IdleState| !is_found(state) && state.is_disabled.known().any(|(_, off)| !off);
+    let left: Vec<&IdleState> = idle.states.iter().filter(is_on).collect();
+    if let Some(deeper) = left.iter().find(|state| latency(state).is_some_and(|ns| ns >= shallowest)) {
+        return say!(
+            "No latency limit does the same: {} is deeper and stays on, and a limit leaves out the deepest states first.",
+            deeper.label()
+        );
+    }
+    match left.iter().filter_map(|state| latency(state)).max() {
+        Some(ns) if ns > 0 => say!(
+            "A latency limit of {} does the same, ends with its holder and does not depend on an index.",
+            LatencyLimit::AtMostNs(ns)
+        ),
+        _ => word!("No sleeping state is left on: idle CPUs spin, see rule.polling-by-accident.").into(),
+    }
 }
 
 pub(super) struct IdleDisabledByUser;
@@ -66,11 +89,13 @@ impl Rule for IdleDisabledByUser {
                 None => Answer::no(word!("every state that is on by default is on")),
             };
         }
-        let words: Vec<String> =
-            found.iter().map(|(s, cpus)| say!("{state} on {cpus}", state = s.label(), cpus = cpus.named())).collect();
-        let more = if is_uneven { word!(", not on all CPUs that have it") } else { "" };
-        let title = say!("Disabled after boot: {}{more}", words.join(", "));
-        let weight = if is_uneven { Weight::Risk } else { Weight::Note };
+        let all_cpus = &evidence.facts.cpus;
+        let words: Vec<String> = found
+            .iter()
+            .map(|(s, cpus)| say!("{state} on {cpus}", state = s.label(), cpus = all_cpus.extent(cpus)))
+            .collect();
+        let title = say!("Disabled after boot: {}", words.join(", "));
+        let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let cost = Cost::unknown(word!(
             "idle power that the state would save; uneven wake-ups where CPUs differ; not measured"
         ));
@@ -86,9 +111,9 @@ impl Rule for IdleDisabledByUser {
         }
         finding
             .remedy(
-                word!(
-                    "Find out whether a tool means it (see rule.tuning-daemons). A latency limit does the same, ends \
-                    with its holder and does not depend on an index."
+                joined(
+                    word!("Find out whether a tool means it (see rule.tuning-daemons)."),
+                    &by_limit(&evidence.facts.idle, &found),
                 ),
                 word!("Enabling it again: fewer watts, slower wake-ups."),
                 word!("wakewatt inspect idle, then wakewatt measure wakeup"),
@@ -107,10 +132,10 @@ mod tests {
         let off = |cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3/disable\n1\n");
         assert_eq!(
             ask(&IdleDisabledByUser, &(icx() + &off(1))),
-            "yes risk unknown: disabled after boot: c6 on cpu 1, not on all cpus that have it"
+            "yes problem unknown: disabled after boot: c6 on cpu 1 only"
         );
         let all = icx() + &off(0) + &off(1);
-        assert_eq!(ask(&IdleDisabledByUser, &all), "yes note unknown: disabled after boot: c6 on cpus 0-1");
+        assert_eq!(ask(&IdleDisabledByUser, &all), "yes note unknown: disabled after boot: c6 on all 2 cpus");
         assert!(ask(&IdleDisabledByUser, &icx()).starts_with("no"));
         assert!(ask(&IdleDisabledByUser, "").starts_with("cannot tell"));
     }

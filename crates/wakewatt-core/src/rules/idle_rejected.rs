@@ -7,6 +7,7 @@
 use super::idle_disabled_by_user::switch;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
 use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
 use wakewatt_words::{say, word};
@@ -46,12 +47,13 @@ impl Rule for IdleRejected {
         // Without another sleeping state the CPUs would spin; ladder does not look past a state that is off.
         let idle = &evidence.facts.idle;
         let others = |s: &&IdleState| s.index != state.index && s.label() != "POLL";
-        let cpus = state.is_disabled.cpus_where(|off| !off);
+        let open = enterable::of(&evidence.facts);
+        let cpus = enterable::cpus_that_enter(&open, state.index);
         let sleeps = idle
             .states
             .iter()
             .filter(others)
-            .fold(CpuSet::new(), |all, s| all.union(&s.is_disabled.cpus_where(|off| !off)));
+            .fold(CpuSet::new(), |all, s| all.union(&enterable::cpus_that_enter(&open, s.index)));
         if cpus.minus(&sleeps).is_empty() && idle.governor.get().is_some_and(|g| g != "ladder") {
             finding = switch(finding, &evidence.facts, state, &cpus, "off", word!("until the firmware is updated"));
         }

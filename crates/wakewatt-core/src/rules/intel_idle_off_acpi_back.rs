@@ -3,10 +3,11 @@
 //! 0 does not mean "no sleep": it keeps intel_idle from loading, and acpi_idle takes over with the states of the BIOS
 //! (docs/knobs/idle.md; it happened in sonic-buildimage#6051). `processor.max_cstate` must then limit acpi_idle.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
-use crate::budget::{self, DEEP_NS};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::budget::DEEP_NS;
+use crate::enterable;
 use crate::evidence::Evidence;
-use crate::units::{LatencyLimit, show_ns};
+use crate::units::show_ns;
 use wakewatt_words::{say, word};
 
 pub(super) struct IntelIdleOffAcpiBack;
@@ -17,6 +18,9 @@ impl Rule for IntelIdleOffAcpiBack {
     }
     fn question(&self) -> &'static str {
         word!("did intel_idle.max_cstate=0 bring deep states back through acpi_idle?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
@@ -34,8 +38,7 @@ impl Rule for IntelIdleOffAcpiBack {
         if driver != "acpi_idle" {
             return Answer::no(say!("the idle driver is {driver}"));
         }
-        let worst = budget::resolve(LatencyLimit::None, &facts.idle).into_iter().filter_map(|r| r.deepest);
-        let Some(deepest) = worst.max_by_key(|d| d.exit_latency_ns) else {
+        let Some(deepest) = enterable::deepest(&enterable::of(facts)) else {
             return Answer::cannot_tell(word!("the idle states are not readable"), "wakewatt inspect idle");
         };
         if deepest.exit_latency_ns < DEEP_NS {

@@ -28,7 +28,8 @@ impl Rule for IsolatedCpus {
                 None => Answer::no(word!("no CPU is isolated or tickless")),
             };
         }
-        let words: Vec<String> = set.iter().map(|(name, cpus)| say!("{name} {cpus}", cpus = cpus.named())).collect();
+        let words: Vec<String> =
+            set.iter().map(|(name, cpus)| say!("{name} on {cpus}", cpus = evidence.facts.cpus.extent(cpus))).collect();
         let cost = Cost::unknown(word!(
             "work does not spread to isolated CPUs; entries to the kernel are dearer on tickless ones"
         ));

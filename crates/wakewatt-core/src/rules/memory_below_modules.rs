@@ -6,7 +6,7 @@
 //! CPUs measured, a slow uncore, a channel that the firmware turned off, interleaving, a neighbour. That is a hint, so this
 //! is a note. Channels are guessed from the slots' names in SMBIOS; a guest's modules are the hypervisor's invention.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::evidence::Evidence;
 use crate::facts::dmi::{Dmi, TABLE};
 use crate::samples::memory::{Bandwidth, Traffic};
@@ -43,14 +43,11 @@ impl Rule for MemoryBelowModules {
     fn question(&self) -> &'static str {
         word!("does memory deliver much less than its modules could?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::cannot_tell(
-                word!("this is a guest: the modules it sees are the hypervisor's, and it has a share of the real ones"),
-                word!("wakewatt doctor on the host"),
-            );
-        }
         if let Some(gap) = facts.dimms.dimms.gap() {
             return Answer::gap(gap);
         }
@@ -184,7 +181,6 @@ mod tests {
         for text in [
             include_str!("../../../../fixtures/hosts/sklep0.host"),
             include_str!("../../../../fixtures/hosts/genoa0.host"),
-            include_str!("../../../../fixtures/hosts/vm-haltpoll-2cpu.host"),
         ] {
             let facts = Snapshot::read(&host_file::read(text, "x").unwrap(), |_| true);
             let host = Evidence {

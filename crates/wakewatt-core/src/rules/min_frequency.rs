@@ -1,14 +1,24 @@
 //! Was the lower frequency limit raised?
 //!
-//! `scaling_min_freq` above `cpuinfo_min_freq`: somebody keeps the clock up. It buys faster starts after a pause and
+//! `scaling_min_freq`, `min_perf_pct` or the request register above `cpuinfo_min_freq`, the highest of them in force
+//! ([`crate::clock_window`]): somebody keeps the clock up. It buys faster starts after a pause and
 //! costs watts at partial load; equal limits pin the clock. A note, to be read beside the governor.
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use crate::clock_window::{self, By, Window};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
-use crate::fact::Fact;
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
+
+fn path_of(by: By) -> &'static str {
+    match by {
+        By::PerfPct(_) => "/sys/devices/system/cpu/intel_pstate/min_perf_pct",
+        By::HwpRequest => "MSR 0x774 bits 7:0",
+        By::Policy | By::TurboOff | By::Firmware => "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq",
+    }
+}
 
 pub(super) struct MinFrequency;
 
@@ -19,33 +29,31 @@ impl Rule for MinFrequency {
     fn question(&self) -> &'static str {
         word!("was the lower frequency limit raised?")
     }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let windows = clock_window::of(&evidence.facts);
+        let raised = windows.iter().filter_map(|window| Some((window.cpus.clone(), window.raised()?.khz)));
+        raised.map(|(cpus, khz)| Assertion::ClockAtLeast(cpus, khz)).collect()
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let policies = &evidence.facts.freq.policies;
-        let hardware = |p| policies.hardware_min_khz.of(p).and_then(Fact::get).copied();
-        let pairs: Vec<(u32, u64, u64)> = policies
-            .min_khz
-            .known()
-            .flat_map(|(set, khz)| set.iter().map(move |p| (p, *khz)))
-            .filter_map(|(p, khz)| Some((p, khz, hardware(p)?)))
-            .collect();
-        if pairs.is_empty() {
+        let windows = clock_window::of(&evidence.facts);
+        if windows.iter().all(|window| window.bottom_khz.is_none() || window.lower.is_empty()) {
             return match policies.min_khz.gaps().chain(policies.hardware_min_khz.gaps()).next() {
                 Some((_, gap)) => Answer::gap(gap),
                 None => Answer::cannot_tell(word!("no frequency policy is listed"), word!("wakewatt inspect freq")),
             };
         }
-        let raised = pairs.iter().filter(|(_, min, hardware)| *min > hardware + hardware / 20).count();
-        let Some((policy, min, hardware)) = pairs.iter().max_by_key(|p| p.1).filter(|(_, min, hw)| *min > hw + hw / 20)
-        else {
+        let raised: Vec<&Window> = windows.iter().filter(|window| window.raised().is_some()).collect();
+        let highest = raised.iter().filter_map(|window| Some((window.raised()?, window.bottom_khz?, window.max())));
+        let Some((bound, hardware, max)) = highest.max_by_key(|(bound, ..)| bound.khz) else {
             return Answer::no(word!("every policy may go down to the lowest frequency of its hardware"));
         };
-        let is_pinned = policies.max_khz.of(*policy).and_then(Fact::get) == Some(min);
+        let cpus = raised.iter().fold(CpuSet::new(), |all, window| all.union(&window.cpus));
+        let on = evidence.facts.cpus.extent(&cpus);
+        let is_pinned = max.is_some_and(|max| max.khz <= bound.khz);
         let pinned = if is_pinned { word!(", which pins the clock") } else { "" };
-        let title = say!(
-            "The lower limit of {raised} policies was raised, to {} from {}{pinned}",
-            show_khz(*min),
-            show_khz(*hardware)
-        );
+        let title =
+            say!("The lower limit of the clock is raised to {bound}, from {}, on {on}{pinned}", show_khz(hardware));
         let mut finding = Finding::new(
             self,
             Weight::Note,
@@ -53,19 +61,31 @@ impl Rule for MinFrequency {
             title,
             Cost::unknown(word!("watts at partial load; faster starts after a pause; not measured")),
         )
-        .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_min_freq"), show_khz(*min))
-        .on(format!("/sys/devices/system/cpu/cpufreq/policy{policy}/cpuinfo_min_freq"), show_khz(*hardware));
+        .on(path_of(bound.by), say!("{bound} on {on}"))
+        .on("/sys/devices/system/cpu/cpufreq/policy*/cpuinfo_min_freq", show_khz(hardware));
         // Under performance the lower limit decides nothing, and some drivers raise it themselves.
-        let is_pushed = |p: u32| policies.governor.of(p).and_then(Fact::get).is_none_or(|g| g == "performance");
-        let cpus = pairs
-            .iter()
-            .filter(|(p, min, hardware)| *min > hardware + hardware / 20 && !is_pushed(*p))
-            .filter_map(|(p, ..)| policies.cpus_of(*p))
-            .fold(CpuSet::new(), |all, cpus| all.union(cpus));
-        if !cpus.is_empty() {
-            let (on, path) =
-                (on_cpus(&evidence.facts, &cpus), "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq");
-            finding = finding.step("freq.min", on, "min", path, word!("let the clock fall again"));
+        let pushed = policies.by_cpu(&policies.governor).cpus_where(|governor| governor == "performance");
+        let is_own = |window: &&&Window| {
+            let bottom = window.bottom_khz.unwrap_or(0);
+            window.lower.iter().any(|bound| bound.by == By::Policy && bound.khz > bottom + bottom / 20)
+        };
+        let own = raised.iter().filter(is_own).fold(CpuSet::new(), |all, window| all.union(&window.cpus));
+        let own = own.minus(&pushed);
+        if !own.is_empty() {
+            let path = "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq";
+            finding = finding.step(
+                "freq.min",
+                on_cpus(&evidence.facts, &own),
+                "min",
+                path,
+                word!("let the clock fall again"),
+            );
+        }
+        if let By::PerfPct(_) = bound.by {
+            let lowest =
+                (hardware * 100).div_ceil(raised.iter().filter_map(|w| w.top_khz).max().unwrap_or(hardware).max(1));
+            let why = word!("let the clock fall again");
+            finding = finding.step("freq.perf.min", None, lowest.to_string(), path_of(bound.by), why);
         }
         finding
             .remedy(
@@ -79,7 +99,7 @@ impl Rule for MinFrequency {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ask, policy};
+    use super::super::testing::{ask, plan, policy};
     use super::*;
 
     #[test]
@@ -90,7 +110,20 @@ mod tests {
                 &policy(&[("scaling_min_freq", min), ("cpuinfo_min_freq", "800000"), ("scaling_max_freq", "2000000")]),
             )
         };
-        assert!(check("2000000").ends_with("to 2ghz from 800mhz, which pins the clock"));
+        assert!(
+            check("2000000")
+                .ends_with("to 2ghz (the policy's limit), from 800mhz, on all 2 cpus, which pins the clock")
+        );
+        let pct = [("scaling_driver", "intel_pstate"), ("scaling_min_freq", "800000"), ("scaling_max_freq", "4000000")];
+        let hardware = [("cpuinfo_min_freq", "800000"), ("cpuinfo_max_freq", "4000000")];
+        let full =
+            policy(&[&pct[..], &hardware].concat()) + "//- /sys/devices/system/cpu/intel_pstate/min_perf_pct\n100\n";
+        let said = ask(&MinFrequency, &full);
+        assert!(
+            said.ends_with("raised to 4ghz (100 % in intel_pstate), from 800mhz, on all 2 cpus, which pins the clock"),
+            "{said}"
+        );
+        assert_eq!(plan(&MinFrequency, &full), "--set freq.perf.min=20");
         assert!(check("800000").starts_with("no"));
         assert!(ask(&MinFrequency, "").starts_with("cannot tell"));
     }

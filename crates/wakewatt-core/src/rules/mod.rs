@@ -10,11 +10,13 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::{Gap, GapKind, PerCpu};
 use crate::facts::Snapshot;
+use crate::facts::cpuinfo::Processor;
 use crate::facts::idle::Idle;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
 use crate::samples::stated::Stated;
 use crate::units::LatencyLimit;
+use exclusions::Assertion;
 use serde::Serialize;
 use try_this::TryThis;
 use wakewatt_words::{say, word};
@@ -143,6 +145,11 @@ pub enum Answer {
         /// Why it is not so.
         because: String,
     },
+    /// The question means nothing on this machine.
+    DoesNotApply {
+        /// What the machine would have to be.
+        because: String,
+    },
     /// There is not enough evidence.
     CannotTell {
         /// What is missing.
@@ -152,18 +159,72 @@ pub enum Answer {
     },
 }
 
+/// Where a rule's question means anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// On Intel's processors.
+    Intel,
+    /// On x86.
+    X86,
+    /// Where no hypervisor lies between Linux and the hardware.
+    BareMetal,
+    /// In a virtual machine.
+    Guest,
+}
+
+impl Where {
+    /// Does it hold here? None where nothing tells.
+    fn holds(self, facts: &Snapshot) -> Option<bool> {
+        let told = |p: &&Processor| p.vendor.is_some() || p.implementer.is_some();
+        let mut processors = facts.topology.processor.known().map(|(_, p)| p).filter(told).peekable();
+        let is_told = processors.peek().is_some();
+        match self {
+            Where::Intel => is_told.then(|| processors.all(Processor::is_intel)),
+            Where::X86 => is_told.then(|| processors.all(|p| p.implementer.is_none())),
+            Where::BareMetal => facts.virt.is_guest().map(|is_guest| !is_guest),
+            Where::Guest => facts.virt.is_guest(),
+        }
+    }
+
+    /// Why a rule does not apply where it does not hold.
+    fn words(self) -> &'static str {
+        match self {
+            Where::Intel => word!("not an Intel processor"),
+            Where::X86 => word!("not an x86 processor"),
+            Where::BareMetal => word!("a guest: the hypervisor decides this"),
+            Where::Guest => word!("not a guest"),
+        }
+    }
+}
+
 /// One rule.
 pub trait Rule: Sync {
     /// Stable id: `rule.` and the file name with dashes.
     fn id(&self) -> &'static str;
     /// The question it answers, one line.
     fn question(&self) -> &'static str;
-    /// Looks.
+    /// Where the question means anything; all must hold, and what is not known does not stand in the way.
+    fn applies(&self) -> &'static [Where] {
+        &[]
+    }
+    /// Looks, on a machine to which the rule applies.
     fn check(&self, evidence: &Evidence) -> Answer;
+    /// The answer.
+    fn answer(&self, evidence: &Evidence) -> Answer {
+        match self.applies().iter().find(|place| place.holds(&evidence.facts) == Some(false)) {
+            Some(place) => Answer::DoesNotApply { because: place.words().into() },
+            None => self.check(evidence),
+        }
+    }
     /// Is what it finds, unmeasured, a matter of choice between latency and watts, which a healthy machine may have either
-    /// way? Else it is something to mend.
+    /// way? Else it is something to mend, as is a finding of such a rule that weighs as a problem: uneven values, and values
+    /// below those of the boot.
     fn is_choice(&self) -> bool {
         false
+    }
+    /// What its finding takes for granted of the machine, where it says yes; held against the others' in [`exclusions`].
+    fn takes_for_granted(&self, _: &Evidence) -> Vec<Assertion> {
+        Vec::new()
     }
     /// Is what it finds paid for in latency? Else in watts, which whoever needs latency pays gladly.
     fn costs_latency(&self) -> bool {
@@ -171,9 +232,9 @@ pub trait Rule: Sync {
     }
 }
 
-/// The same by id, see [`Rule::is_choice`].
-pub fn is_choice(id: &str) -> bool {
-    RULES.iter().any(|rule| rule.id() == id && rule.is_choice())
+/// Is this finding of a rule a matter of choice? See [`Rule::is_choice`].
+pub fn is_choice(id: &str, weight: Weight) -> bool {
+    weight != Weight::Problem && RULES.iter().any(|rule| rule.id() == id && rule.is_choice())
 }
 
 /// The same by id, see [`Rule::costs_latency`].
@@ -295,6 +356,35 @@ fn would_poll(limit: LatencyLimit, idle: &Idle) -> bool {
     limit != LatencyLimit::Poll && budget::resolve(limit, idle).iter().any(|r| r.is_polling)
 }
 
+/// What is counted in a machine beside CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Things {
+    UncoreDomains,
+    Packages,
+    Interfaces,
+    Disks,
+    Nodes,
+}
+
+impl Things {
+    /// How many of them: "all 10 uncore domains", "2 of 10 uncore domains", "eth0 only", or the name of the only one.
+    fn extent(self, names: &[&str], of: usize) -> String {
+        let noun = match self {
+            Things::UncoreDomains => word!("uncore domains"),
+            Things::Packages => word!("packages"),
+            Things::Interfaces => word!("network interfaces"),
+            Things::Disks => word!("disks"),
+            Things::Nodes => word!("memory nodes"),
+        };
+        match (names, of) {
+            ([name], 1) => (*name).to_string(),
+            ([name], _) => say!("{name} only, of {of} {noun}"),
+            (names, _) if names.len() >= of => say!("all {of} {noun}"),
+            (names, _) => say!("{n} of {of} {noun}", n = names.len()),
+        }
+    }
+}
+
 /// A frequency as a step says it, exact as well.
 fn khz_word(khz: u64) -> String {
     if khz.is_multiple_of(1000) { format!("{}MHz", khz / 1000) } else { format!("{khz}kHz") }
@@ -315,6 +405,7 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
 }
 
+pub mod exclusions;
 pub mod first;
 pub mod try_this;
 pub(crate) mod measured;
@@ -479,7 +570,7 @@ pub fn judge(evidence: &Evidence) -> Vec<Ruling> {
     let ask = |rule: &&dyn Rule| Ruling {
         rule: rule.id().into(),
         question: rule.question().into(),
-        answer: measured::offered(rule.check(evidence), too_busy.as_deref()),
+        answer: measured::offered(rule.answer(evidence), too_busy.as_deref()),
     };
     let mut rulings: Vec<Ruling> = RULES.iter().map(ask).collect();
     let size = |cost: &Cost| cost.latency_ns.unwrap_or(0.0).max(cost.throughput_ratio.unwrap_or(0.0) * 1e6);

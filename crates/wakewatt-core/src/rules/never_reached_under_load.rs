@@ -4,8 +4,8 @@
 //! acquit only: `stats/time_in_state` with time at the highest step proves that it was asked for at least. To accuse
 //! takes a measurement under load, which the evidence does not hold; until then the rule cannot tell.
 
-use super::max_below_hardware::reachable_khz;
 use super::{Answer, Rule};
+use crate::clock_window;
 use crate::evidence::Evidence;
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
@@ -21,7 +21,7 @@ impl Rule for NeverReachedUnderLoad {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
-        let top = reachable_khz(freq).known().map(|(_, khz)| *khz).max();
+        let top = clock_window::of(&evidence.facts).iter().filter_map(|window| window.top_khz).max();
         let times = freq.policies.time_in_state.known().flat_map(|(_, times)| times.iter());
         let highest = times.filter(|t| t.time_ns > 0).map(|t| t.khz).max();
         match (highest, top) {

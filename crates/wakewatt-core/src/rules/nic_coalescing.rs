@@ -3,7 +3,7 @@
 //! `rx-usecs` delays a received packet on purpose and adds to every round trip like a slow wake-up (case K2's
 //! look-alike). Read with ETHTOOL_GCOALESCE. Adaptive coalescing goes down by itself when packets are few.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -40,7 +40,9 @@ impl Rule for NicCoalescing {
             return Answer::no(say!("no interface holds a packet back for {}", show_ns(LIMIT_NS)));
         };
         let (weight, adaptive) = if is_adaptive { (Weight::Note, word!(", adaptive")) } else { (Weight::Risk, "") };
-        let title = say!("{} may hold a received packet back for {}{adaptive}", interface.name, show_ns(ns));
+        let names: Vec<&str> = slow.iter().map(|(i, _)| i.name.as_str()).collect();
+        let on = Things::Interfaces.extent(&names, known.len());
+        let title = say!("A received packet may be held back for {}{adaptive}, on {on}", show_ns(ns));
         let cost = Cost::predicted_ns(
             ns as f64,
             say!("up to {} per received packet, by the driver's setting; not measured", show_ns(ns)),

@@ -6,7 +6,9 @@
 //! the CPUs and no idle file may also have been made without them, so there the finding is no more than a hint and says so
 //! ([`crate::facts::idle::absence`]).
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::enterable::{self, Enterable, WhenIdle};
 use crate::evidence::Evidence;
 use crate::facts::idle::absence::NoStates;
 use wakewatt_words::{say, word};
@@ -24,6 +26,10 @@ impl Rule for NoIdleDriver {
     fn question(&self) -> &'static str {
         word!("is there no idle driver?")
     }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let halts = enterable::of(&evidence.facts).into_iter().filter(|group| group.when_idle == WhenIdle::Halts);
+        halts.map(|group| Assertion::Halts(group.cpus)).collect()
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (idle, virt) = (&evidence.facts.idle, &evidence.facts.virt);
         let Some(why) = idle.no_states_because().or_else(|| idle.no_limit_acts_because()) else {
@@ -33,6 +39,10 @@ impl Rule for NoIdleDriver {
                 (None, None) => Answer::no(word!("some CPU has idle states")),
             };
         };
+        let all = enterable::of(&evidence.facts);
+        if let Some(cause) = all.iter().filter(|group| group.states.is_empty()).find_map(Enterable::spins) {
+            return Answer::no(say!("idle CPUs do not halt but spin: {}; see rule.polling-by-accident", cause.words()));
+        }
         let is_metal = virt.is_guest() == Some(false);
         let (weight, confidence, title) = match why {
             NoStates::NotRecorded => (
@@ -61,20 +71,30 @@ impl Rule for NoIdleDriver {
         .remedy(
             if why == NoStates::NotRecorded {
                 word!("Look on the machine itself: wakewatt inspect idle, or capture it whole. If there is no driver, look for \
-                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line.")
+                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line.").into()
+            } else if let Some(argument) = off_by(evidence) {
+                say!("Booted with {argument}: take it off the command line and reboot, if nobody needs it.")
             } else if is_metal {
                 word!("Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
-                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel.")
+                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel.").into()
             } else {
                 word!("In a guest this is common: the hypervisor decides. On KVM (x86) the guest module cpuidle-haltpoll \
                         gives a driver, and polling before halt; it stays out unless the host promises CPUs of the guest's own \
-                        (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1.")
+                        (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1.").into()
             },
             word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
             word!("wakewatt inspect idle boot; wakewatt measure wakeup"),
         )
         .yes()
     }
+}
+
+/// The boot argument that leaves the machine without an idle driver, if it is on the command line.
+fn off_by(evidence: &Evidence) -> Option<&'static str> {
+    let is = |name: &str, value: &str| evidence.facts.boot.argument(name) == Some(value);
+    [("idle", "halt", "idle=halt"), ("cpuidle.off", "1", "cpuidle.off=1")]
+        .into_iter()
+        .find_map(|(name, value, word)| is(name, value).then_some(word))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! `node*/numastat` counts pages since boot; `other_node` were asked for by a process running elsewhere. It is about
 //! allocation, not access, and a machine that boots and loads data on one node keeps a bad record for ever: a hint.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, percent};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -37,7 +37,7 @@ impl Rule for NumaRemoteShare {
                 (total >= MIN_PAGES).then_some((n.id, pages.remote_ratio()?))
             })
             .collect();
-        let Some((node, ratio)) = shares.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        let Some((_, ratio)) = shares.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else {
             return Answer::cannot_tell(
                 word!("no node has counted enough allocations"),
                 word!("wakewatt inspect memory after the machine has worked"),
@@ -49,9 +49,13 @@ impl Rule for NumaRemoteShare {
                 percent(ratio)
             ));
         }
+        let over: Vec<String> =
+            shares.iter().filter(|(_, ratio)| *ratio >= LIMIT).map(|(node, _)| say!("node {node}")).collect();
+        let over: Vec<&str> = over.iter().map(String::as_str).collect();
         let title = say!(
-            "{} of the pages of node {node} were allocated by processes on other nodes (since boot)",
-            percent(ratio)
+            "Up to {} of the pages were allocated by processes on other nodes since boot, on {}",
+            percent(ratio),
+            Things::Nodes.extent(&over, shares.len())
         );
         let cost = Cost::unknown(word!("accesses to them cross the socket; how often they are accessed is not known"));
         let mut finding = Finding::new(self, Weight::Risk, Confidence::Low, title, cost);

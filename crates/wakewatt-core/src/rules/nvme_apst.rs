@@ -4,7 +4,7 @@
 //! (`pm_qos_latency_tolerance_us`, else `nvme_core.default_ps_max_latency_us`, by default 100 ms). Which states the
 //! disk has is not in sysfs, so the tolerance is an upper bound. Case K3's look-alike.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight};
 use crate::evidence::Evidence;
 use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
@@ -47,7 +47,12 @@ impl Rule for NvmeApst {
                 "every NVMe disk is told to tolerate no latency, which turns its power states off"
             ));
         }
-        let title = say!("{} may enter power states that take up to {} to leave", disk.name, show_ns(*ns));
+        let names: Vec<&str> = known.iter().filter(|(_, ns)| *ns > 0).map(|(disk, _)| disk.name.as_str()).collect();
+        let title = say!(
+            "Power states that take up to {} to leave are allowed, on {}",
+            show_ns(*ns),
+            Things::Disks.extent(&names, storage.nvme.len())
+        );
         let cost = Cost::predicted_ns(
             0.0,
             say!(

@@ -7,11 +7,12 @@
 //! C6S stay with the core, C6P and C6SP allow the package, so that switching off one state is enough. Elsewhere only the
 //! package limit can tell them apart. Sources: intel/pepc, "Xeon C6P and C6SP"; Intel SDM volume 4 (MSR 0xE2).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::TableRow;
-use crate::units::show_ns;
+use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
 
 pub(super) struct PackageC6;
@@ -22,6 +23,7 @@ const APART: &[(&str, &str)] = &[("C6", "C6P"), ("C6S", "C6SP")];
 /// Server models of family 6 whose one C6 stands for both: Skylake to Emerald Rapids.
 const BOTH_IN_ONE: &[u64] = &[0x55, 0x6a, 0x6c, 0x8f, 0xcf];
 
+const DISABLE: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable";
 const LATENCY: &str = "/sys/devices/system/cpu/cpu*/cpuidle/state*/latency";
 
 /// Does the package limit allow PC6 on some CPU? None where it was not read or its code is not known.
@@ -33,8 +35,9 @@ fn may_sleep(facts: &Snapshot) -> Option<bool> {
     (!limit.is_unknown() && limit.known().all(|(_, l)| l.allows_pc6() == Some(false))).then_some(false)
 }
 
-fn enabled<'a>(table: &'a [TableRow], name: &str) -> Option<&'a TableRow> {
-    table.iter().find(|row| row.name == name && row.is_enabled != Some(false))
+/// The row of a state that some CPU can enter.
+fn open<'a>(all: &'a [Enterable], name: &str) -> Option<&'a TableRow> {
+    all.iter().find_map(|group| group.state(name).filter(|state| state.is_enterable())).map(|state| &state.row)
 }
 
 impl Rule for PackageC6 {
@@ -47,28 +50,46 @@ impl Rule for PackageC6 {
     fn is_choice(&self) -> bool {
         true
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::no(word!("in a guest the hypervisor decides what sleeps"));
-        }
-        let Some((_, table)) = facts.idle.tables().into_iter().next() else {
+        let all = enterable::of(facts);
+        if all.iter().all(|group| group.states.is_empty()) {
             return Answer::cannot_tell(word!("no idle state is listed"), word!("wakewatt inspect idle"));
-        };
-        let pair = APART.iter().find_map(|(_, package)| enabled(&table, package).map(|row| (package, row)));
+        }
+        let pair = APART.iter().find_map(|(_, package)| open(&all, package).map(|row| (package, row)));
         match (pair, may_sleep(facts)) {
             (Some((name, _)), Some(false)) => {
                 Answer::no(say!("{name} is enabled, and the package limit makes it no deeper than the core's C6"))
             }
-            (Some((_, row)), limit) => self.apart(&table, row, limit),
-            (None, limit) => self.in_one(facts, &table, limit),
+            (Some((_, row)), limit) => self.apart(&all, row, limit),
+            (None, limit) => self.in_one(facts, &all, limit),
         }
     }
 }
 
+/// A latency limit that leaves out the package's state and keeps the core's, where the claims leave room for one.
+fn limit_between(core: &TableRow, package: &TableRow) -> String {
+    match (core.exit_latency_ns, package.exit_latency_ns) {
+        (Some(keeps), Some(leaves_out)) if keeps < leaves_out => {
+            say!(" A latency limit of {} does the same.", LatencyLimit::AtMostNs(keeps))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The deepest state that is left where this one is not entered.
+fn next_below(all: &[Enterable], package: &TableRow) -> String {
+    let left = all.iter().flat_map(|group| group.open()).filter(|state| state.row.index < package.index);
+    left.max_by_key(|state| state.row.index).map_or_else(|| word!("nothing").into(), |state| state.row.name.clone())
+}
+
 impl PackageC6 {
-    fn apart(&self, table: &[TableRow], package: &TableRow, limit: Option<bool>) -> Answer {
-        let core = APART.iter().find(|(_, p)| *p == package.name).and_then(|(core, _)| enabled(table, core));
+    fn apart(&self, all: &[Enterable], package: &TableRow, limit: Option<bool>) -> Answer {
+        let core_name = APART.iter().find(|(_, p)| *p == package.name).map(|(core, _)| *core);
+        let core = core_name.and_then(|name| open(all, name));
         let claim = |row: &TableRow| row.exit_latency_ns.map_or("?".into(), show_ns);
         let title = match core {
             Some(core) => say!(
@@ -95,27 +116,45 @@ impl PackageC6 {
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
             .on(LATENCY, format!("{} {}", package.name, claim(package)))
             .on("MSR 0xe2", if limit == Some(true) { word!("the package may sleep") } else { word!("not known here") });
-        if core.is_some() {
-            let knob = format!("idle.state.{}", package.name);
-            finding = finding.step(
-                &knob,
-                None,
-                "off",
-                LATENCY,
-                word!("cores sleep as deep as before, the package stays awake"),
-            );
+        let has_core = core_name.is_some_and(|name| all.iter().any(|group| group.state(name).is_some()));
+        if let Some(name) = core_name.filter(|_| core.is_none() && has_core) {
+            let knob = format!("idle.state.{name}");
+            finding = finding.step(&knob, None, "on", DISABLE, word!("the sleep that stays with the core"));
         }
+        if core.is_some() || has_core {
+            let knob = format!("idle.state.{}", package.name);
+            finding = finding.step(&knob, None, "off", DISABLE, word!("the cores sleep, the package stays awake"));
+        }
+        let what = match (core, core_name.filter(|_| has_core)) {
+            (Some(core), _) => say!(
+                "Where packets or disks wait, switch {} off: the cores go on saving in {}.{}",
+                package.name,
+                core.name,
+                limit_between(core, package)
+            ),
+            (None, Some(name)) => say!(
+                "{name}, which stays with the core, is off. Where packets or disks wait, enable {name} and switch {} off; \
+                 {} alone off leaves the cores {}.",
+                package.name,
+                package.name,
+                next_below(all, package)
+            ),
+            (None, None) => say!(
+                "Without {} the cores are left with {}. Where packets or disks wait, compare both.",
+                package.name,
+                next_below(all, package)
+            ),
+        };
         finding
             .remedy(
-                word!("Where packets or disks wait, switch this one state off: the cores go on saving in the other. A latency \
-                    limit between the two claims does the same."),
+                what,
                 word!("The watts of a package that stays awake while all its cores sleep."),
                 word!("wakewatt measure idle; wakewatt measure network with pauses before and after"),
             )
             .yes()
     }
 
-    fn in_one(&self, facts: &Snapshot, table: &[TableRow], limit: Option<bool>) -> Answer {
+    fn in_one(&self, facts: &Snapshot, all: &[Enterable], limit: Option<bool>) -> Answer {
         let processor = facts.topology.processor();
         let Some(processor) = processor else {
             return Answer::cannot_tell(
@@ -126,7 +165,7 @@ impl PackageC6 {
         let is_known = processor.is_intel()
             && processor.family == Some(6)
             && processor.model.is_some_and(|model| BOTH_IN_ONE.contains(&model));
-        let Some(c6) = enabled(table, "C6").filter(|_| is_known) else {
+        let Some(c6) = open(all, "C6").filter(|_| is_known) else {
             return Answer::no(word!(
                 "no enabled state is known here to stand for a sleep of the core or of the package"
             ));

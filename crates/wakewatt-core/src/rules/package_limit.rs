@@ -7,8 +7,7 @@
 //! sleep, on Sapphire and Emerald Rapids 190 and 290us (docs/knobs/idle.md). Sources: Intel SDM volume 4;
 //! intel/pepc, "Xeon C6P and C6SP".
 
-use super::c1_demotion::is_other_maker;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::units::show_ns;
@@ -46,15 +45,14 @@ impl Rule for PackageLimit {
     fn costs_latency(&self) -> bool {
         false
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let limit = &facts.msr.package_limit;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::no(word!("in a guest the register, if there is one, is the hypervisor's"));
-        }
         if limit.is_unknown() {
             return match facts.msr.value("pkg_cst_config") {
-                _ if is_other_maker(evidence) => Answer::no(word!("not an Intel processor")),
                 Some(register) if !register.is_unknown() => Answer::cannot_tell(
                     word!("how this model codes the limit in MSR 0xe2 is not known here, or it has none"),
                     word!("Intel SDM volume 4, MSR_PKG_CST_CONFIG_CONTROL of this model"),
@@ -66,7 +64,8 @@ impl Rule for PackageLimit {
             };
         }
         let awake = limit.cpus_where(|l| l.allows_pc6() == Some(false));
-        let words: Vec<String> = limit.known().map(|(cpus, l)| say!("{l} on {cpus}", cpus = cpus.named())).collect();
+        let words: Vec<String> =
+            limit.known().map(|(cpus, l)| say!("{l} on {cpus}", cpus = facts.cpus.extent(cpus))).collect();
         let locked = facts.msr.is_set("pkg_cst_config", "lock");
         if awake.is_empty() {
             if limit.known().any(|(_, l)| l.allows_pc6().is_none()) {
@@ -94,7 +93,7 @@ impl Rule for PackageLimit {
                     }
                 ),
             ),
-            None => (Weight::Risk, say!("The package C-state limit differs between CPUs: {}", words.join(", "))),
+            None => (Weight::Problem, say!("The package C-state limit differs between CPUs: {}", words.join(", "))),
         };
         let title = match lowered_claim(facts) {
             Some((awake, _)) => say!("{title}; that is why C6 claims {}", show_ns(awake)),
@@ -180,6 +179,9 @@ mod tests {
         assert!(check(0x86, "0").starts_with("cannot tell: how this model codes"));
         assert!(check(0x6a, "5").starts_with("cannot tell: the limit is code 5"));
         assert!(ask(&PackageLimit, "").starts_with("cannot tell"));
-        assert!(ask(&PackageLimit, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n").starts_with("no"));
+        assert!(
+            ask(&PackageLimit, "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\n")
+                .starts_with("does not apply")
+        );
     }
 }

@@ -8,6 +8,7 @@
 //! every one puts back what it found (github.com/sched-ext/scx, pull request 1562). Limits that differ between CPUs make the same work cost different amounts on them.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
@@ -38,15 +39,15 @@ impl Rule for PerCpuResumeLimits {
             };
         }
         let is_uneven = limits.uniform().is_none();
+        let extent = |cpus: &CpuSet| evidence.facts.cpus.extent(cpus);
         let words: Vec<String> = set
             .iter()
             .map(|(cpus, limit)| match limit {
-                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on {cpus}", cpus = cpus.named()),
-                limit => say!("{limit} on {cpus}", cpus = cpus.named()),
+                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on {cpus}", cpus = extent(cpus)),
+                limit => say!("{limit} on {cpus}", cpus = extent(cpus)),
             })
             .collect();
-        let rest = if is_uneven { word!("; the other CPUs differ") } else { "" };
-        let title = say!("pm_qos_resume_latency_us is {}{rest}", words.join(", "));
+        let title = say!("pm_qos_resume_latency_us is {}", words.join(", "));
         let weight = if is_uneven { Weight::Risk } else { Weight::Note };
         let cost = Cost::unknown(word!(
             "CPUs under a limit wake faster and draw more; work that moves between CPUs sees both"

@@ -5,8 +5,9 @@
 //! falls below the base frequency. Containers mask these files, and kernels without the module have none: then the registers
 //! behind them are asked, 0x610 for the limit and 0x614 for the design power (Intel SDM volume 4).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, percent};
 use crate::evidence::Evidence;
+use crate::facts::power::Zone;
 use crate::units::show_uw;
 use wakewatt_words::{say, word};
 
@@ -19,9 +20,12 @@ impl Rule for PowerLimit {
     fn question(&self) -> &'static str {
         word!("is a package's power limit below what the processor is made for?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let power = &evidence.facts.power;
-        let is_package = |z: &&crate::facts::power::Zone| z.name.get().is_some_and(|n| n.starts_with("package"));
+        let is_package = |z: &&Zone| z.name.get().is_some_and(|n| n.starts_with("package"));
         let known: Vec<_> = power
             .zones
             .iter()
@@ -45,14 +49,18 @@ impl Rule for PowerLimit {
                 ),
             };
         }
-        let is_low = |z: &(&crate::facts::power::Zone, _, u64, u64)| {
-            z.2 < z.3 - z.3 / 20 && z.0.is_enabled.get() != Some(&false)
-        };
+        let is_low = |z: &(&Zone, _, u64, u64)| z.2 < z.3 - z.3 / 20 && z.0.is_enabled.get() != Some(&false);
         let Some((zone, constraint, limit, max)) = known.iter().copied().filter(is_low).min_by_key(|z| z.2) else {
-            return Answer::no(word!("no package is limited below its design power"));
+            // The register may hold less than the files say.
+            return match self.by_registers(evidence) {
+                Some(answer @ Answer::Yes(_)) => answer,
+                _ => Answer::no(word!("no package is limited below its design power")),
+            };
         };
         let lost = 1.0 - limit as f64 / max as f64;
-        let name = zone.name.get().map_or(zone.id.as_str(), String::as_str);
+        let name = |zone: &&Zone| zone.name.get().map_or(zone.id.clone(), String::clone);
+        let low: Vec<String> = known.iter().filter(|z| is_low(z)).map(|z| name(&z.0)).collect();
+        let low: Vec<&str> = low.iter().map(String::as_str).collect();
         let cost = Cost::unknown(say!(
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(lost)
@@ -61,7 +69,12 @@ impl Rule for PowerLimit {
             self,
             Weight::Risk,
             Confidence::Medium,
-            say!("{name} is limited to {} of its {}", show_uw(limit), show_uw(max)),
+            say!(
+                "The power limit is {} of {} by design, on {}",
+                show_uw(limit),
+                show_uw(max),
+                Things::Packages.extent(&low, known.len())
+            ),
             cost,
         )
         .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
@@ -116,7 +129,7 @@ impl PowerLimit {
             percent(1.0 - limit.pl1_uw as f64 / tdp as f64)
         ));
         let title = say!(
-            "The package of {cpus} is limited to {} of its {}",
+            "The power limit is {} of {} by design, on the package of {cpus}",
             show_uw(limit.pl1_uw),
             show_uw(tdp),
             cpus = cpus.named()
@@ -151,7 +164,7 @@ mod tests {
                 ),
             )
         };
-        assert_eq!(check(150_000_000), "yes risk unknown: package-0 is limited to 150w of its 250w");
+        assert_eq!(check(150_000_000), "yes risk unknown: the power limit is 150w of 250w by design, on package-0");
         assert!(check(250_000_000).starts_with("no"));
         assert!(ask(&PowerLimit, "").starts_with("cannot tell"));
         // Units of 1/8 W: 0x4b0 is 150 W, 0x7d0 is 250 W; bit 15 is on, bit 63 the lock.
@@ -162,7 +175,10 @@ mod tests {
                 &format!("{online}//- msr 0x606 cpu0 a0e03\n//- msr 0x610 cpu0 {limit}\n//- msr 0x614 cpu0 7d0\n"),
             )
         };
-        assert_eq!(registers("84b0"), "yes risk unknown: the package of cpu 0 is limited to 150w of its 250w");
+        assert_eq!(
+            registers("84b0"),
+            "yes risk unknown: the power limit is 150w of 250w by design, on the package of cpu 0"
+        );
         assert!(registers("87d0").starts_with("no: by its registers"));
         assert!(registers("4b0").starts_with("cannot tell"), "a limit that is not in force limits nothing");
     }

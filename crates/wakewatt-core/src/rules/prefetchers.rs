@@ -6,8 +6,7 @@
 //! other order, and Atom cores have the first and the third. On a model that is not listed nothing is claimed. Sources:
 //! Intel SDM volume 4 (MSR_MISC_FEATURE_CONTROL); intel/pepc, `MiscFeatureControl.py`.
 
-use super::c1_demotion::is_other_maker;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -40,12 +39,12 @@ impl Rule for Prefetchers {
     fn question(&self) -> &'static str {
         word!("did firmware switch hardware prefetchers off?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let Some(register) = facts.msr.value("misc_feature_control").filter(|value| !value.is_unknown()) else {
-            if is_other_maker(evidence) {
-                return Answer::no(word!("not an Intel processor"));
-            }
             return Answer::cannot_tell(
                 word!("MSR 0x1a4 was not read"),
                 word!("as root with the module msr: wakewatt doctor"),

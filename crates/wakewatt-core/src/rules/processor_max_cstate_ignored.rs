@@ -3,10 +3,11 @@
 //! The parameter limits acpi_idle only; intel_idle does not look at it (docs/knobs/idle.md, case K0: both arguments were
 //! needed). Somebody meant to limit sleep and did not.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
-use crate::budget;
+use super::exclusions::Assertion;
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::enterable;
 use crate::evidence::Evidence;
-use crate::units::{LatencyLimit, show_ns};
+use crate::units::show_ns;
 use wakewatt_words::{say, word};
 
 pub(super) struct ProcessorMaxCstateIgnored;
@@ -17,6 +18,12 @@ impl Rule for ProcessorMaxCstateIgnored {
     }
     fn question(&self) -> &'static str {
         word!("is processor.max_cstate set where it does nothing?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::X86]
+    }
+    fn takes_for_granted(&self, _: &Evidence) -> Vec<Assertion> {
+        vec![Assertion::ArgumentIgnored("processor.max_cstate".into())]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
@@ -39,11 +46,14 @@ impl Rule for ProcessorMaxCstateIgnored {
         if let Some(cap) = line.value("intel_idle.max_cstate") {
             return Answer::no(say!("intel_idle.max_cstate={cap} limits intel_idle too"));
         }
-        let worst = budget::resolve(LatencyLimit::None, &facts.idle).into_iter().filter_map(|r| r.deepest);
-        let Some(deepest) = worst.max_by_key(|d| d.exit_latency_ns) else {
-            return Answer::cannot_tell(word!("the idle states are not readable"), word!("wakewatt inspect idle"));
+        let all = enterable::of(facts);
+        let Some(deepest) = enterable::deepest(&all) else {
+            return match enterable::spinning(&all).is_empty() {
+                true => Answer::cannot_tell(word!("the idle states are not readable"), word!("wakewatt inspect idle")),
+                false => Answer::no(word!("idle CPUs spin; see rule.polling-by-accident")),
+            };
         };
-        let title = say!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} is still enabled");
+        let title = say!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} can still be entered");
         let cost = Cost::predicted_ns(
             deepest.exit_latency_ns as f64,
             say!(

@@ -4,7 +4,7 @@
 //! signal is a classic. MSR 0x1b1 bits 2 (now) and 3 (since the log was cleared), 0x64f bits 0 and 16 on servers (Intel
 //! SDM volume 4). Registers need root; the log bits are sticky and may be old.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -26,6 +26,9 @@ impl Rule for Prochot {
     }
     fn question(&self) -> &'static str {
         word!("was the processor throttled by heat or from outside (PROCHOT)?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let msr = &evidence.facts.msr;
@@ -52,17 +55,23 @@ impl Rule for Prochot {
             (Weight::Risk, word!("was active since its log was last cleared"))
         };
         let cost = Cost::unknown(word!("while it is active the clock is held far down, often at its minimum"));
-        Finding::new(self, weight, Confidence::High, say!("PROCHOT {when} (seen on CPU {cpus})"), cost)
-            .on(address, say!("set on CPU {cpus}"))
-            .remedy(
-                word!(
-                    "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
+        Finding::new(
+            self,
+            weight,
+            Confidence::High,
+            say!("PROCHOT {when}, seen on {}", evidence.facts.cpus.extent(&cpus)),
+            cost,
+        )
+        .on(address, say!("set on {}", evidence.facts.cpus.extent(&cpus)))
+        .remedy(
+            word!(
+                "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
                     cap. Read the BMC's event log."
-                ),
-                word!("Perhaps hardware."),
-                word!("wakewatt inspect msr thermal under load"),
-            )
-            .yes()
+            ),
+            word!("Perhaps hardware."),
+            word!("wakewatt inspect msr thermal under load"),
+        )
+        .yes()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Sub-NUMA clustering and NPS2/NPS4 show as more nodes with CPUs than packages. Local accesses get faster, and a
 //! process that spreads over the socket gets less bandwidth per node: good for bound work, bad for the rest. BIOS only.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -15,6 +15,9 @@ impl Rule for SncNps {
     }
     fn question(&self) -> &'static str {
         word!("is a socket divided into several memory nodes (SNC, NPS)?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (numa, packages) = (&evidence.facts.memory, evidence.facts.topology.packages());

@@ -35,8 +35,9 @@ pub(crate) fn ask(rule: &dyn Rule, text: &str) -> String {
 
 /// The same of evidence made by hand; a finding must be complete.
 pub(crate) fn line(rule: &dyn Rule, evidence: &Evidence) -> String {
-    match rule.check(evidence) {
+    match rule.answer(evidence) {
         Answer::No { because } => format!("no: {because}"),
+        Answer::DoesNotApply { because } => format!("does not apply: {because}"),
         Answer::CannotTell { because, try_this } => {
             assert!(!because.is_empty() && !try_this.to_string().is_empty(), "{}", rule.id());
             format!("cannot tell: {because}")
@@ -237,4 +238,15 @@ fn interrupts_are_spread_on_their_node_unless_a_daemon_or_the_kernel_does_it() {
 pub(crate) fn recorded(rule: &dyn Rule, text: &str) -> String {
     let tree = crate::record::host_file::read(text, "recorded").expect("a fixture");
     line(rule, &Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() })
+}
+
+/// What a recorded machine says with some files changed: the new content by path, none where it stays.
+pub(crate) fn edited(text: &str, change: impl Fn(&str) -> Option<&'static str>) -> Evidence {
+    let mut tree = crate::record::host_file::read(text, "recorded").expect("a fixture");
+    for (path, content) in &mut tree.files {
+        if let Some(new) = change(path) {
+            *content = Ok(new.as_bytes().to_vec());
+        }
+    }
+    Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() }
 }

@@ -3,7 +3,7 @@
 //! `cpuN/thermal_throttle/*` (Intel) counts events and time since boot; a Processor cooling device above 0 is a limit in
 //! force now that no cpufreq file shows. Case K1's opposite: loud fans and slow cores.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -18,6 +18,9 @@ impl Rule for Throttling {
     }
     fn question(&self) -> &'static str {
         word!("has heat or a power limit slowed the CPUs down?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let heat = &evidence.facts.thermal;

@@ -9,6 +9,7 @@
 //! than medium on few CPUs. What it costs in watts is left out: nothing here says what one wake-up draws.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::idle::Idle;
 use crate::units::{Cpu, show_ns};
@@ -98,11 +99,12 @@ impl Rule for TickNeverStops {
         let period_ns = 1_000_000_000 / u64::from(hz);
         let (low, high) = (rates.first().copied().unwrap_or_default(), rates.last().copied().unwrap_or_default());
         // Entered, and asking for a sleep that cannot be.
+        let all = enterable::of(&evidence.facts);
         let too_deep: Vec<String> = idle
             .states
             .iter()
             .filter(|s| s.target_residency_ns.known().any(|(_, ns)| *ns >= period_ns))
-            .filter(|s| s.is_disabled.known().any(|(_, off)| !off))
+            .filter(|s| !enterable::cpus_that_enter(&all, s.index).is_empty())
             .map(|s| s.label())
             .collect();
         let out_of_reach = match too_deep.is_empty() {

@@ -21,13 +21,14 @@ impl Rule for TurboOff {
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
         let off_in = freq.policies.is_boost_on.cpus_where(|on| !on);
+        let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.union(c));
         let (path, says) = match freq.is_turbo_allowed() {
-            Some(false) if freq.intel_pstate.is_no_turbo.is_known() => {
+            Some(false) if freq.intel_pstate.is_no_turbo.get() == Some(&true) => {
                 ("/sys/devices/system/cpu/intel_pstate/no_turbo", "1".to_string())
             }
             Some(false) => ("/sys/devices/system/cpu/cpufreq/boost", "0".to_string()),
             _ if !off_in.is_empty() => {
-                ("/sys/devices/system/cpu/cpufreq/policy*/boost", say!("0 on policies {off_in}"))
+                ("/sys/devices/system/cpu/cpufreq/policy*/boost", say!("0 on {}", evidence.facts.cpus.extent(&cpus)))
             }
             Some(true) => return Answer::no(word!("turbo is allowed")),
             None if !freq.policies.is_boost_on.is_unknown() => return Answer::no(word!("boost is on in every policy")),
@@ -52,23 +53,22 @@ impl Rule for TurboOff {
             _ => Cost::unknown(word!("the clock above the base frequency; not measured")),
         };
         let is_by_policy = path.contains("policy");
-        let cpus = off_in.iter().filter_map(|p| freq.policies.cpus_of(p)).fold(CpuSet::new(), |all, c| all.union(c));
         let on = if is_by_policy { on_cpus(&evidence.facts, &cpus) } else { None };
-        Finding::new(
-            self,
-            Weight::Risk,
-            Confidence::High,
-            word!("Turbo is switched off: no CPU runs above its base frequency"),
-            cost,
-        )
-        .on(path, says)
-        .step("freq.boost", on, "on", path, word!("allow turbo"))
-        .remedy(
-            word!("Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off."),
-            word!("More watts and heat under load; a clock that depends on the neighbours."),
-            word!("wakewatt inspect freq"),
-        )
-        .yes()
+        let is_uneven = is_by_policy && freq.policies.is_boost_on.uniform().is_none();
+        let title = match is_by_policy {
+            true => say!("Turbo is switched off on {}", evidence.facts.cpus.extent(&cpus)),
+            false => word!("Turbo is switched off: no CPU runs above its base frequency").into(),
+        };
+        let weight = if is_uneven { Weight::Problem } else { Weight::Risk };
+        Finding::new(self, weight, Confidence::High, title, cost)
+            .on(path, says)
+            .step("freq.boost", on, "on", path, word!("allow turbo"))
+            .remedy(
+                word!("Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off."),
+                word!("More watts and heat under load; a clock that depends on the neighbours."),
+                word!("wakewatt inspect freq"),
+            )
+            .yes()
     }
 }
 

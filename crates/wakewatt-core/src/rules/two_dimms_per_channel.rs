@@ -3,7 +3,7 @@
 //! Most platforms lower the memory clock with two modules per channel; more capacity for less bandwidth. A note, which
 //! explains rule.dimm-below-rated where both hold.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::facts::dmi::TABLE;
 use wakewatt_words::{say, word};
@@ -16,6 +16,9 @@ impl Rule for TwoDimmsPerChannel {
     }
     fn question(&self) -> &'static str {
         word!("do two memory modules share a channel?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let dmi = &evidence.facts.dimms;

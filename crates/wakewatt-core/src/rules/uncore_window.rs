@@ -6,9 +6,9 @@
 //! that serve cores count: an I/O die of Xeon 6 has a clock and limits of its own, and no L3. Where a die has efficiency
 //! latency control, that decides how low the clock falls (rule.efficiency-latency-control; docs/knobs/power-and-uncore.md).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, khz_word, percent};
 use crate::evidence::Evidence;
-use crate::facts::uncore::UncoreDomain;
+use crate::facts::uncore::{Uncore, UncoreDomain};
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
 
@@ -26,9 +26,12 @@ impl Rule for UncoreWindow {
     fn is_choice(&self) -> bool {
         true
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Intel, Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;
-        let known: Vec<Window> = uncore.serving_cores().filter_map(Window::of).collect();
+        let known = windows(uncore);
         if known.is_empty() {
             let gap = uncore.none_because.as_ref().or(uncore.domains.iter().find_map(|d| d.max_khz.gap()));
             return match gap {
@@ -39,7 +42,8 @@ impl Rule for UncoreWindow {
                 ),
             };
         }
-        if let Some(lowered) = known.iter().find(|w| w.lowered_from().is_some()) {
+        let lowered = known.iter().filter(|w| w.lowered_from().is_some()).min_by_key(|w| w.max);
+        if let Some(lowered) = lowered {
             return self.held_down(lowered, &known);
         }
         if let Some(open) = known.iter().find(|w| w.min < w.max) {
@@ -73,9 +77,35 @@ impl Window<'_> {
     }
 }
 
+/// The domains that serve cores, with the tighter of their own limits and those of the whole die.
+fn windows(uncore: &Uncore) -> Vec<Window<'_>> {
+    let die_of = |domain: &UncoreDomain| {
+        let is_its = |die: &&UncoreDomain| {
+            die.is_whole_die() && domain.package_id.is_known() && die.package_id.get() == domain.package_id.get()
+        };
+        let mut dies = uncore.domains.iter().filter(is_its);
+        // Of several dies nothing tells which one a cluster belongs to.
+        match (dies.next(), dies.next()) {
+            (Some(die), None) if !domain.is_whole_die() => Window::of(die),
+            _ => None,
+        }
+    };
+    let own = uncore.serving_cores().filter_map(Window::of);
+    own.map(|window| match die_of(window.domain) {
+        Some(die) => Window { min: window.min.max(die.min).min(die.max), max: window.max.min(die.max), ..window },
+        None => window,
+    })
+    .collect()
+}
+
+fn extent(some: &[&Window], all: &[Window]) -> String {
+    let names: Vec<&str> = some.iter().map(|w| w.domain.name.as_str()).collect();
+    Things::UncoreDomains.extent(&names, all.len())
+}
+
 impl UncoreWindow {
     fn held_down(&self, lowered: &Window, known: &[Window]) -> Answer {
-        let (name, max) = (&lowered.domain.name, lowered.max);
+        let max = lowered.max;
         let initial = lowered.lowered_from().unwrap_or(max);
         let lost = 1.0 - max as f64 / initial as f64;
         let cost = Cost::predicted_ratio(
@@ -85,8 +115,14 @@ impl UncoreWindow {
                 percent(lost)
             ),
         );
-        let title = say!("{name} is limited to {}, below the {} of the boot", show_khz(max), show_khz(initial));
-        let mut finding = Finding::new(self, Weight::Risk, Confidence::High, title, cost)
+        let held: Vec<&Window> = known.iter().filter(|w| w.lowered_from().is_some()).collect();
+        let title = say!(
+            "The uncore clock is limited to {}, below the {} of the boot, on {}",
+            show_khz(max),
+            show_khz(initial),
+            extent(&held, known)
+        );
+        let mut finding = Finding::new(self, Weight::Problem, Confidence::High, title, cost)
             .on(lowered.path("max_freq_khz"), show_khz(max))
             .on(lowered.path("initial_max_freq_khz"), show_khz(initial));
         for window in known.iter().filter(|w| w.lowered_from().is_some()) {
@@ -104,11 +140,12 @@ impl UncoreWindow {
     }
 
     fn may_fall(&self, open: &Window, known: &[Window]) -> Answer {
+        let falling: Vec<&Window> = known.iter().filter(|w| w.min < w.max).collect();
         let title = say!(
-            "The uncore clock of {} may fall from {} to {} when the socket is mostly idle",
-            open.domain.name,
+            "The uncore clock may fall from {} to {} when the socket is mostly idle, on {}",
             show_khz(open.max),
-            show_khz(open.min)
+            show_khz(open.min),
+            extent(&falling, known)
         );
         let cost = Cost::unknown(word!("slower L3, memory and wake-up after pauses; not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
@@ -135,7 +172,9 @@ impl UncoreWindow {
     /// Good for latency, so a note about watts.
     fn held_up(&self, known: &[Window]) -> Answer {
         let Some(first) = known.first() else { return Answer::no(word!("no uncore domain")) };
-        let title = say!("The uncore clock of {} is held at {}, idle or not", first.domain.name, show_khz(first.max));
+        let all: Vec<&Window> = known.iter().collect();
+        let title =
+            say!("The uncore clock is held at {}, idle or not, on {}", show_khz(first.max), extent(&all, known));
         let cost = Cost::unknown(word!("no latency; watts while idle, not measured"));
         let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost)
             .on(first.path("min_freq_khz"), show_khz(first.min))
@@ -175,19 +214,27 @@ mod tests {
                 &format!("{at}/min_freq_khz\n{min}\n{at}/max_freq_khz\n{max}\n{at}/initial_max_freq_khz\n{initial}\n"),
             )
         };
+        assert!(check(800_000, 2_400_000, 2_400_000).starts_with("yes note unknown: the uncore clock may fall"));
         assert!(
-            check(800_000, 2_400_000, 2_400_000)
-                .starts_with("yes note unknown: the uncore clock of package_00_die_00 may fall")
+            check(800_000, 1_200_000, 2_400_000).starts_with(
+                "yes problem predicted: the uncore clock is limited to 1.2ghz, below the 2.4ghz of the boot"
+            )
         );
         assert!(
-            check(800_000, 1_200_000, 2_400_000)
-                .starts_with("yes risk predicted: package_00_die_00 is limited to 1.2ghz")
-        );
-        assert!(
-            check(2_400_000, 2_400_000, 2_400_000)
-                .starts_with("yes note unknown: the uncore clock of package_00_die_00 is held at 2.4ghz")
+            check(2_400_000, 2_400_000, 2_400_000).starts_with("yes note unknown: the uncore clock is held at 2.4ghz")
         );
         assert!(ask(&UncoreWindow, "").starts_with("cannot tell"));
+        // One of ten is said as one of ten, and is a fault.
+        let domain = |n: u32, max: u64| {
+            let at = format!("//- {ROOT}/package_{n:02}_die_00");
+            format!("{at}/min_freq_khz\n800000\n{at}/max_freq_khz\n{max}\n{at}/initial_max_freq_khz\n2400000\n")
+        };
+        let ten: String = (0..10).map(|n| domain(n, if n == 3 { 1_200_000 } else { 2_400_000 })).collect();
+        let said = ask(&UncoreWindow, &ten);
+        assert!(
+            said.starts_with("yes problem") && said.ends_with("on package_03_die_00 only, of 10 uncore domains"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -200,7 +247,7 @@ mod tests {
             )
         };
         let both = |elc: &str| cluster(0, "io", 2_000_000, "") + &cluster(1, "core cache memory", 2_500_000, elc);
-        assert!(ask(&UncoreWindow, &both("")).contains("uncore01 may fall"), "the lowered I/O die is not meant");
+        assert!(ask(&UncoreWindow, &both("")).ends_with("on uncore01"), "the lowered I/O die is not meant");
         assert_eq!(plan(&UncoreWindow, &both("")), "--set uncore.min@uncore01=max");
         let elc = format!("//- {ROOT}/uncore01/elc_floor_freq_khz\n1200000\n");
         assert!(ask(&UncoreWindow, &both(&elc)).starts_with("no: efficiency latency control"));

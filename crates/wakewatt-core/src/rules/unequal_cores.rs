@@ -7,7 +7,7 @@
 //! in none of these files; intel-speed-select asks the hardware for them. The firmware's ranking is a claim. Sources:
 //! Documentation/admin-guide/pm/{intel-speed-select,amd-pstate,intel_pstate}.rst.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::arrange::Arrange as _;
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
@@ -119,14 +119,11 @@ impl Rule for UnequalCores {
     fn question(&self) -> &'static str {
         word!("are some CPUs faster than others, and which are they?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
-        if facts.virt.is_guest() == Some(true) {
-            return Answer::cannot_tell(
-                word!("in a guest the hypervisor decides which core a CPU is"),
-                word!("ask on the host"),
-            );
-        }
         let Some(ranking) =
             kinds(facts).or_else(|| capacities(facts)).or_else(|| guaranteed(facts)).or_else(|| favoured(facts))
         else {

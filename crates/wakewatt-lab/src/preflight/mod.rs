@@ -14,6 +14,7 @@ use crate::noise::NoiseCounters;
 use crate::pick;
 use serde::Serialize;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::enterable::{self, Enterable};
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::taken::{FOREIGN_RATIO, STEAL_RATIO};
 use wakewatt_core::units::show_ns;
@@ -183,9 +184,16 @@ fn idle(facts: &Snapshot) -> Looked {
             word!("a guest: the hypervisor decides how deep idle CPUs sleep, and nothing here shows it"),
         );
     }
-    let all = wakewatt_core::budget::reachable(&facts.idle, &facts.qos);
-    let deepest = all.into_iter().filter_map(|r| r.deepest).map(|claim| (claim.exit_latency_ns, claim.name)).max();
-    match deepest {
+    let all = enterable::of(facts);
+    if let Some(cause) = all.iter().find_map(Enterable::spins) {
+        return noisy(
+            Matter::Idle,
+            say!("idle CPUs spin ({}), which takes turbo headroom from the others", cause.words()),
+            None,
+        );
+    }
+    let deepest = all.iter().filter_map(Enterable::deepest).filter_map(|row| Some((row.exit_latency_ns?, &row.name)));
+    match deepest.max() {
         None => {
             unknown(Matter::Idle, word!("no idle states to be seen: the hypervisor decides how deep idle CPUs sleep"))
         }

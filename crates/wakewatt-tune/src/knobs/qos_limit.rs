@@ -9,6 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::budget;
+use wakewatt_core::enterable;
 use wakewatt_core::facts::pm_qos::{self, GLOBAL, cpu_limit_path};
 use wakewatt_core::source::ErrorKind;
 use wakewatt_core::units::LatencyLimit;
@@ -186,7 +187,7 @@ impl Knob for CpuLatency {
     }
     fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
         let cpu = site.cpus.first()?;
-        let limit = budget::in_force(&host.facts.qos, cpu);
+        let limit = enterable::in_force(&host.facts.qos, cpu);
         let all = budget::resolve(limit, &host.facts.idle);
         let Some(own) = all.iter().find(|r| r.cpus.contains(cpu)) else { return Some(canonical(limit)) };
         Some(comes_to(host, limit, std::slice::from_ref(own), own.to_string()))

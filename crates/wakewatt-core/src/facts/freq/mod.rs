@@ -50,9 +50,10 @@ impl Freq {
         self.policies.by_cpu(&self.policies.governor)
     }
 
-    /// Turbo allowed? None where no switch says so.
+    /// Turbo allowed? The switch that forbids it decides; none where no switch says so.
     pub fn is_turbo_allowed(&self) -> Option<bool> {
-        self.intel_pstate.is_no_turbo.get().map(|off| !off).or_else(|| self.is_boost_on.get().copied())
+        let switches = [self.intel_pstate.is_no_turbo.get().map(|off| !off), self.is_boost_on.get().copied()];
+        switches.into_iter().flatten().min()
     }
 }
 

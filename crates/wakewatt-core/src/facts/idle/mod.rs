@@ -110,9 +110,10 @@ pub struct TableRow {
 }
 
 impl TableRow {
-    /// A polling state: no exit latency, the CPU spins.
+    /// A polling state: no exit latency, the CPU spins. Arm's WFI may claim none either, and sleeps.
     pub fn is_polling(&self) -> bool {
-        self.name == "POLL" || (self.index == 0 && self.exit_latency_ns == Some(0))
+        let is_wfi = self.name.starts_with("LPI") || self.name == "WFI";
+        self.name == "POLL" || (self.index == 0 && self.exit_latency_ns == Some(0) && !is_wfi)
     }
 }
 

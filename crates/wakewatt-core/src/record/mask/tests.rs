@@ -75,6 +75,7 @@ fn judged(tree: &Tree) -> Vec<String> {
             format!("yes {:?} {:?} {}", finding.weight, finding.cost.basis, finding.evidence.len())
         }
         rules::Answer::No { .. } => "no".into(),
+        rules::Answer::DoesNotApply { .. } => "does not apply".into(),
         rules::Answer::CannotTell { .. } => "cannot tell".into(),
     };
     rules::judge(&evidence).iter().map(|ruling| format!("{} {}", ruling.rule, kind(&ruling.answer))).collect()

@@ -83,7 +83,7 @@ impl Rule for Governor {
             });
         }
         let words: Vec<String> =
-            governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = cpus.named())).collect();
+            governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = evidence.facts.cpus.extent(cpus))).collect();
         let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
         let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
         let (weight, what, cost) = match range {
@@ -92,8 +92,8 @@ impl Rule for Governor {
                 let text = say!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
                 (Weight::Problem, word!(", which holds the lowest frequency"), Cost::predicted_ratio(lost, text))
             }
-            _ if others.is_empty() => (
-                Weight::Risk,
+            _ if is_uneven => (
+                Weight::Problem,
                 word!(", so the CPUs differ"),
                 Cost::unknown(word!("the same work runs at different speeds on different CPUs")),
             ),
@@ -146,7 +146,7 @@ mod tests {
         let low = check("acpi-cpufreq", "powersave");
         assert_eq!(
             low,
-            "yes problem predicted: governor powersave on cpus 0-1, which holds the lowest frequency (driver \
+            "yes problem predicted: governor powersave on all 2 cpus, which holds the lowest frequency (driver \
                 acpi-cpufreq)"
         );
         assert!(check("intel_cpufreq", "schedutil").starts_with("yes risk unknown"));

@@ -59,6 +59,7 @@ pub(super) fn answers(rulings: &[Ruling]) -> (Vec<FindingView>, Vec<Ruled>, Vec<
         match &ruling.answer {
             Answer::Yes(finding) => findings.push(finding_view(finding)),
             Answer::No { because } => no.push(ruled(because, None)),
+            Answer::DoesNotApply { because } => no.push(ruled(&say!("does not apply: {because}"), None)),
             Answer::CannotTell { because, try_this } => cannot_tell.push(ruled(because, Some(try_this))),
         }
     }

@@ -1,0 +1,495 @@
+//! Which idle states a CPU can still enter, and what keeps it from the others.
+//!
+//! The only answer to that question in wakewatt: rules, plans, `explain`, `inspect` and the preflight all ask here. The
+//! kernel leaves a state out while its `disable` is 1, whoever wrote it; while its exit latency is above the tightest
+//! latency limit (two global devices and the CPU's own, drivers/cpuidle/governor.c, cpuidle_governor_latency_req); and, under
+//! the ladder governor, while a shallower state is disabled, because ladder climbs one state at a time. If no state is left
+//! the governors enter state 0 all the same: POLL on x86, and the CPU spins; WFI on Arm, and it sleeps. `idle=poll` (x86) and
+//! `nohlt` (elsewhere) make idle CPUs spin whatever the table says. Without a driver the architecture's idle routine halts
+//! the CPU, uncounted. What hardware makes of a request is a second question ([`Instead`]): C1 demotion, C1E promotion and the
+//! package limit turn it into another state. Sources: Documentation/admin-guide/pm/cpuidle.rst; kernel/sched/idle.c;
+//! drivers/cpuidle/governors/{ladder,menu,teo}.c.
+
+use crate::budget::{self, Claim, DEEP_NS, Resolution};
+use crate::cpuset::CpuSet;
+use crate::facts::Snapshot;
+use crate::facts::idle::{IdleState, TableRow};
+use crate::facts::msr::package_limit::PackageLimit;
+use crate::facts::pm_qos::PmQos;
+use crate::sheet::{Cell, Sheet};
+use crate::units::{Cpu, LatencyLimit};
+use std::collections::HashMap;
+use wakewatt_words::{say, word};
+
+/// CPUs whose idle states are alike and are kept from them by the same things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enterable {
+    /// These CPUs.
+    pub cpus: CpuSet,
+    /// Their idle states by index; empty without a driver.
+    pub states: Vec<State>,
+    /// The tightest latency limit in force, as far as it could be read.
+    pub limit: LatencyLimit,
+    /// What such a CPU does when it has nothing to do.
+    pub when_idle: WhenIdle,
+}
+
+/// A state, and what keeps these CPUs from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Its row of the idle table.
+    pub row: TableRow,
+    /// Why it cannot be entered; empty where it can.
+    pub barriers: Vec<Barrier>,
+    /// What the hardware may enter instead.
+    pub instead: Vec<Instead>,
+}
+
+/// Why the kernel does not enter a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Barrier {
+    /// `disable` is 1, and the driver had registered the state as enabled.
+    Disabled,
+    /// `disable` is 1 since the driver registered it: the firmware leaves the state out, or intel_idle.states_off does.
+    OffByDefault,
+    /// The global latency limit is below its exit latency.
+    GlobalLimit(LatencyLimit),
+    /// The CPU's own latency limit is below its exit latency.
+    OwnLimit(LatencyLimit),
+    /// The ladder governor cannot pass a disabled shallower state.
+    Ladder,
+    /// A boot argument makes idle CPUs spin.
+    BootArgument,
+}
+
+/// What hardware may enter where the kernel asks for a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// C1, by C1 demotion.
+    C1,
+    /// C1E, by the bit that promotes C1.
+    C1e,
+    /// The core state without the package: the package limit is this.
+    NoPackageState(PackageLimit),
+}
+
+/// What an idle CPU does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhenIdle {
+    /// It enters one of the states that are left.
+    Sleeps,
+    /// It spins.
+    Spins(Cause),
+    /// There is no idle driver: the architecture's own routine halts it.
+    Halts,
+    /// The idle states could not be read.
+    Unknown,
+}
+
+/// Why an idle CPU spins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// This argument on the command line.
+    BootArgument(&'static str),
+    /// A latency limit below every state that is enabled.
+    Limit(LatencyLimit),
+    /// Every sleeping state is disabled.
+    Disabled,
+    /// Some sleeping states are disabled, and the latency limit excludes the others.
+    DisabledAndLimit(LatencyLimit),
+    /// The driver has registered no sleeping state.
+    NoSleepState,
+}
+
+impl State {
+    /// Can it be entered?
+    pub fn is_enterable(&self) -> bool {
+        self.barriers.is_empty()
+    }
+}
+
+impl Barrier {
+    /// In words, after the name of the state.
+    pub fn words(self) -> String {
+        match self {
+            Barrier::Disabled => word!("disabled after boot").into(),
+            Barrier::OffByDefault => word!("off by default (firmware or driver)").into(),
+            Barrier::GlobalLimit(limit) => say!("excluded by the global latency limit of {limit}"),
+            Barrier::OwnLimit(limit) => say!("excluded by the CPU's own latency limit of {limit}"),
+            Barrier::Ladder => word!("out of reach of ladder: a shallower state is disabled").into(),
+            Barrier::BootArgument => word!("not used: a boot argument makes idle CPUs spin").into(),
+        }
+    }
+}
+
+impl Cause {
+    /// In words, behind "spin when idle: ".
+    pub fn words(&self) -> String {
+        match self {
+            Cause::BootArgument(argument) => say!("booted with {argument}"),
+            Cause::Limit(limit) => say!("the latency limit {limit} excludes every sleeping state"),
+            Cause::Disabled => word!("every sleeping state is disabled").into(),
+            Cause::DisabledAndLimit(limit) => {
+                say!("some sleeping states are disabled, and the latency limit {limit} excludes the others")
+            }
+            Cause::NoSleepState => word!("the idle driver has registered no sleeping state").into(),
+        }
+    }
+}
+
+impl Enterable {
+    /// The states that can be entered, by index.
+    pub fn open(&self) -> impl Iterator<Item = &State> {
+        self.states.iter().filter(|state| state.is_enterable())
+    }
+    /// The sleeping state that an idle CPU enters at most; none where it spins, halts without a driver, or is not known.
+    pub fn deepest(&self) -> Option<&TableRow> {
+        if self.when_idle != WhenIdle::Sleeps {
+            return None;
+        }
+        let open = self.open().filter(|state| !state.row.is_polling()).map(|state| &state.row).last();
+        // Nothing fits: state 0, which sleeps here, or the CPU would spin.
+        open.or_else(|| self.states.first().map(|state| &state.row))
+    }
+    /// Does an idle CPU spin?
+    pub fn spins(&self) -> Option<&Cause> {
+        match &self.when_idle {
+            WhenIdle::Spins(cause) => Some(cause),
+            _ => None,
+        }
+    }
+    /// What the limit in force comes to, as a budget is shown.
+    pub fn resolution(&self) -> Resolution {
+        let table: Vec<TableRow> = self.states.iter().map(|state| state.row.clone()).collect();
+        budget::resolve_table(self.limit, &self.cpus, &table)
+    }
+    /// The state of this name, if these CPUs have it.
+    pub fn state(&self, name: &str) -> Option<&State> {
+        self.states.iter().find(|state| state.row.name == name)
+    }
+}
+
+/// The limit that user space put on a CPU, as far as known: the smallest of the global ones and its own.
+pub fn in_force(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
+    global(qos).min(own(qos, cpu))
+}
+
+fn global(qos: &PmQos) -> LatencyLimit {
+    let limit = |fact: &crate::fact::Fact<LatencyLimit>| fact.get().copied().unwrap_or(LatencyLimit::None);
+    limit(&qos.global).min(limit(&qos.wakeup))
+}
+
+fn own(qos: &PmQos, cpu: Cpu) -> LatencyLimit {
+    qos.per_cpu.of(cpu).and_then(|fact| fact.get()).copied().unwrap_or(LatencyLimit::None)
+}
+
+/// The boot argument that makes idle CPUs spin, if there is one. `nohlt` does nothing on x86, and `idle=` only there.
+fn spinning_argument(facts: &Snapshot) -> Option<&'static str> {
+    let is_x86 = facts.topology.processor().is_none_or(|p| p.implementer.is_none());
+    match is_x86 {
+        true => (facts.boot.argument("idle") == Some("poll")).then_some("idle=poll"),
+        false => facts.boot.cmdline.get().is_some_and(|line| line.has("nohlt")).then_some("nohlt"),
+    }
+}
+
+/// May any CPU enter this state?
+pub fn is_open(all: &[Enterable], name: &str) -> bool {
+    all.iter().any(|group| group.state(name).is_some_and(State::is_enterable))
+}
+
+/// The CPUs that may enter this state.
+pub fn cpus_that_enter(all: &[Enterable], index: u32) -> CpuSet {
+    let enters = |group: &&Enterable| group.open().any(|state| state.row.index == index);
+    all.iter().filter(enters).fold(CpuSet::new(), |set, group| set.union(&group.cpus))
+}
+
+/// The state that takes longest to leave of those that any CPU may enter, with its claim.
+pub fn deepest(all: &[Enterable]) -> Option<Claim> {
+    let claim = |row: &TableRow| Some(Claim { name: row.name.clone(), exit_latency_ns: row.exit_latency_ns? });
+    all.iter().filter_map(|group| claim(group.deepest()?)).max_by_key(|claim| claim.exit_latency_ns)
+}
+
+/// How long it claims to take.
+pub fn deepest_ns(all: &[Enterable]) -> Option<u64> {
+    deepest(all).map(|claim| claim.exit_latency_ns)
+}
+
+/// The CPUs that enter a sleeping state when idle.
+pub fn sleeping(all: &[Enterable]) -> CpuSet {
+    all.iter().filter(|group| group.deepest().is_some()).fold(CpuSet::new(), |set, group| set.union(&group.cpus))
+}
+
+/// May some CPU enter a state that takes long to leave?
+pub fn has_deep_state(all: &[Enterable]) -> bool {
+    deepest_ns(all).is_some_and(|ns| ns >= DEEP_NS)
+}
+
+/// The CPUs that spin when idle, for any cause.
+pub fn spinning(all: &[Enterable]) -> CpuSet {
+    all.iter().filter(|group| group.spins().is_some()).fold(CpuSet::new(), |set, group| set.union(&group.cpus))
+}
+
+/// What is asked of every CPU, by CPU.
+struct Columns<'a> {
+    argument: Option<&'static str>,
+    is_ladder: bool,
+    global: LatencyLimit,
+    own: HashMap<Cpu, &'a LatencyLimit>,
+    default: Vec<(u32, HashMap<Cpu, &'a bool>)>,
+    c1_demotion: CpuSet,
+    c1e_promotion: CpuSet,
+    package_limit: HashMap<Cpu, &'a PackageLimit>,
+}
+
+impl Columns<'_> {
+    fn of(facts: &Snapshot) -> Columns<'_> {
+        let is_set = |register: &str, field: &str| {
+            facts.msr.field(register, field).map_or_else(CpuSet::new, |bits| bits.cpus_where(|bit| *bit != 0))
+        };
+        let c1_demotion = match facts.idle.is_c1_demotion_on.get() {
+            Some(true) => facts.cpus.running().collect(),
+            Some(false) => CpuSet::new(),
+            None => is_set("pkg_cst_config", "c1_demotion"),
+        };
+        Columns {
+            argument: spinning_argument(facts),
+            is_ladder: facts.idle.governor.get().is_some_and(|governor| governor == "ladder"),
+            global: global(&facts.qos),
+            own: facts.qos.per_cpu.by_cpu(),
+            default: facts.idle.states.iter().map(|s| (s.index, s.is_enabled_by_default.by_cpu())).collect(),
+            c1_demotion,
+            c1e_promotion: is_set("power_ctl", "c1e"),
+            package_limit: facts.msr.package_limit.by_cpu(),
+        }
+    }
+
+    fn own(&self, cpu: Cpu) -> LatencyLimit {
+        self.own.get(&cpu).map_or(LatencyLimit::None, |limit| **limit)
+    }
+
+    fn states(&self, cpu: Cpu, table: &[TableRow]) -> Vec<State> {
+        let own = self.own(cpu);
+        let mut is_cut = false;
+        let state = |row: &TableRow| {
+            let mut barriers = Vec::new();
+            if self.argument.is_some() && !row.is_polling() {
+                barriers.push(Barrier::BootArgument);
+            }
+            if row.is_enabled == Some(false) {
+                let default = self.default.iter().find(|(index, _)| *index == row.index);
+                let is_on = default.and_then(|(_, by_cpu)| by_cpu.get(&cpu)).map(|on| **on);
+                barriers.push(if is_on == Some(false) { Barrier::OffByDefault } else { Barrier::Disabled });
+            }
+            for (limit, barrier) in [(self.global, Barrier::GlobalLimit(self.global)), (own, Barrier::OwnLimit(own))] {
+                if row.exit_latency_ns.is_some_and(|ns| !limit.allows(ns)) {
+                    barriers.push(barrier);
+                }
+            }
+            if is_cut {
+                barriers.push(Barrier::Ladder);
+            }
+            is_cut |= self.is_ladder && row.index > 0 && row.is_enabled == Some(false);
+            State { row: row.clone(), barriers, instead: self.instead(cpu, row) }
+        };
+        table.iter().map(state).collect()
+    }
+
+    fn instead(&self, cpu: Cpu, row: &TableRow) -> Vec<Instead> {
+        let mut all = Vec::new();
+        let is_deep = row.exit_latency_ns.is_some_and(|ns| ns >= DEEP_NS);
+        if is_deep && self.c1_demotion.contains(cpu) {
+            all.push(Instead::C1);
+        }
+        if budget::is_plain_c1(&row.name) && self.c1e_promotion.contains(cpu) {
+            all.push(Instead::C1e);
+        }
+        match self.package_limit.get(&cpu) {
+            Some(limit) if is_deep && limit.allows_pc6() == Some(false) => all.push(Instead::NoPackageState(**limit)),
+            _ => {}
+        }
+        all
+    }
+}
+
+/// Every running CPU that could be looked at, grouped.
+pub fn of(facts: &Snapshot) -> Vec<Enterable> {
+    let columns = Columns::of(facts);
+    let mut all: Vec<Enterable> = Vec::new();
+    for (cpus, table) in facts.idle.tables() {
+        for cpu in cpus.iter() {
+            let (states, limit) = (columns.states(cpu, &table), columns.global.min(columns.own(cpu)));
+            if let Some(group) = all.iter_mut().find(|group| group.limit == limit && group.states == states) {
+                group.cpus.insert(cpu);
+                continue;
+            }
+            let when_idle = when_idle(&states, limit, columns.argument);
+            all.push(Enterable { cpus: [cpu].into_iter().collect(), states, limit, when_idle });
+        }
+    }
+    let without = &facts.idle.cpus_without_states;
+    if !without.is_empty() {
+        let when_idle = match (columns.argument, facts.idle.no_limit_acts_because()) {
+            (Some(argument), _) => WhenIdle::Spins(Cause::BootArgument(argument)),
+            (None, Some(_)) => WhenIdle::Halts,
+            (None, None) => WhenIdle::Unknown,
+        };
+        all.push(Enterable { cpus: without.clone(), states: Vec::new(), limit: LatencyLimit::None, when_idle });
+    }
+    all
+}
+
+fn when_idle(states: &[State], limit: LatencyLimit, argument: Option<&'static str>) -> WhenIdle {
+    if let Some(argument) = argument {
+        return WhenIdle::Spins(Cause::BootArgument(argument));
+    }
+    let Some(first) = states.first() else { return WhenIdle::Unknown };
+    let sleeping: Vec<&State> = states.iter().filter(|state| !state.row.is_polling()).collect();
+    if sleeping.iter().any(|state| state.is_enterable()) || (first.row.index == 0 && !first.row.is_polling()) {
+        return WhenIdle::Sleeps;
+    }
+    if first.row.index > 0 {
+        // A table without its state 0: a cut recording.
+        return WhenIdle::Unknown;
+    }
+    let is_on = |state: &&&State| state.row.is_enabled != Some(false);
+    WhenIdle::Spins(match (sleeping.len(), sleeping.iter().filter(is_on).count()) {
+        (0, _) => Cause::NoSleepState,
+        // What ladder cannot pass is out of reach because a state is disabled.
+        _ if limit == LatencyLimit::None => Cause::Disabled,
+        (_, 0) => Cause::Disabled,
+        (all, on) if on < all => Cause::DisabledAndLimit(limit),
+        _ => Cause::Limit(limit),
+    })
+}
+
+/// As rows, for `inspect idle`: what each group of CPUs can enter, and what keeps it from the rest.
+pub fn sheet(facts: &Snapshot) -> Sheet {
+    let mut sheet = Sheet::default();
+    for group in of(facts) {
+        let cpus = group.cpus.named();
+        let says = match &group.when_idle {
+            WhenIdle::Spins(cause) => say!("none: they spin when idle; {}", cause.words()),
+            WhenIdle::Halts => word!("none: without an idle driver the CPU halts, uncounted").into(),
+            WhenIdle::Unknown => word!("not known").into(),
+            WhenIdle::Sleeps => {
+                let names: Vec<&str> = group.open().map(|state| state.row.name.as_str()).collect();
+                if names.is_empty() { word!("only state 0").into() } else { names.join(", ") }
+            }
+        };
+        sheet.say("idle.enterable", say!("can be entered on {cpus}"), Cell::Text(says));
+        for state in group.states.iter().filter(|state| !state.is_enterable()) {
+            let why: Vec<String> = state.barriers.iter().map(|barrier| barrier.words()).collect();
+            let label = say!("{} on {cpus}", state.row.name);
+            sheet.say(format!("idle.enterable.{}", state.row.name), label, Cell::Text(why.join("; ")));
+        }
+    }
+    sheet
+}
+
+/// The CPUs on which this state can be entered.
+pub fn cpus_of(facts: &Snapshot, state: &IdleState) -> CpuSet {
+    cpus_that_enter(&of(facts), state.index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    const ROOT: &str = "/sys/devices/system/cpu";
+
+    /// Two CPUs of an Ice Lake server, with these files besides.
+    fn host(more: &str) -> Snapshot {
+        let mut text = format!(
+            "//- {ROOT}/present\n0-1\n//- {ROOT}/online\n0-1\n//- {ROOT}/cpuidle/current_driver\nintel_idle\n
+             //- {ROOT}/cpuidle/current_governor\nmenu\n"
+        );
+        for cpu in 0..2 {
+            text += &format!("//- {ROOT}/cpu{cpu}/power/pm_qos_resume_latency_us\n0\n");
+            for (index, (name, us)) in [("POLL", 0), ("C1", 1), ("C1E", 4), ("C6", 170)].iter().enumerate() {
+                let at = format!("//- {ROOT}/cpu{cpu}/cpuidle/state{index}");
+                text += &format!(
+                    "{at}/name\n{name}\n{at}/latency\n{us}\n{at}/residency\n{us}\n{at}/disable\n0\n
+                     {at}/default_status\nenabled\n"
+                );
+            }
+        }
+        Snapshot::read(&Tree::from_text(&(text + more)), |_| true)
+    }
+
+    fn file(cpu: u32, state: u32, file: &str, value: &str) -> String {
+        format!("//- {ROOT}/cpu{cpu}/cpuidle/state{state}/{file}\n{value}\n")
+    }
+
+    /// Each group: its CPUs, the states it can enter, and why it spins.
+    fn told(facts: &Snapshot) -> Vec<String> {
+        let one = |group: &Enterable| {
+            let open: Vec<&str> = group.open().map(|state| state.row.name.as_str()).collect();
+            let spins = group.spins().map_or(String::new(), |cause| format!(" spins: {cause:?}"));
+            format!("{}: {}{spins}", group.cpus, open.join(" "))
+        };
+        of(facts).iter().map(one).collect()
+    }
+
+    #[test]
+    fn everything_that_keeps_a_cpu_from_a_state() {
+        assert_eq!(told(&host("")), ["0-1: POLL C1 C1E C6"]);
+        let one = file(0, 3, "disable", "1");
+        assert_eq!(told(&host(&one)), ["0: POLL C1 C1E", "1: POLL C1 C1E C6"]);
+        let own = format!("//- {ROOT}/cpu1/power/pm_qos_resume_latency_us\n50\n");
+        assert_eq!(told(&host(&own)), ["0: POLL C1 C1E C6", "1: POLL C1 C1E"]);
+        let off = file(1, 3, "disable", "1") + &file(1, 3, "default_status", "disabled");
+        let facts = host(&off);
+        let groups = of(&facts);
+        assert_eq!(groups[1].state("C6").unwrap().barriers, [Barrier::OffByDefault]);
+        // Ladder climbs one state at a time.
+        let ladder = format!("//- {ROOT}/cpuidle/current_governor\nladder\n") + &file(0, 1, "disable", "1");
+        assert_eq!(told(&host(&ladder)), ["0: POLL spins: Disabled", "1: POLL C1 C1E C6"]);
+    }
+
+    #[test]
+    fn every_way_to_spin() {
+        let all_off: String = (0..2).flat_map(|cpu| (1..4).map(move |s| file(cpu, s, "disable", "1"))).collect();
+        assert_eq!(told(&host(&all_off)), ["0-1: POLL spins: Disabled"]);
+        let poll = "//- /proc/cmdline\nro idle=poll\n";
+        assert_eq!(told(&host(poll)), ["0-1: POLL spins: BootArgument(\"idle=poll\")"]);
+        let own = format!("//- {ROOT}/cpu1/power/pm_qos_resume_latency_us\nn/a\n");
+        assert_eq!(told(&host(&own))[1], "1: POLL spins: Limit(Poll)");
+        let both = file(1, 1, "disable", "1") + &format!("//- {ROOT}/cpu1/power/pm_qos_resume_latency_us\n2\n");
+        assert_eq!(told(&host(&both))[1], "1: POLL spins: DisabledAndLimit(AtMostNs(2000))");
+        let none =
+            format!("//- {ROOT}/online\n0-1\n//- {ROOT}/present\n0-1\n//- {ROOT}/cpuidle/current_driver\nnone\n{poll}");
+        let facts = Snapshot::read(&Tree::from_text(&none), |_| true);
+        assert_eq!(told(&facts), ["0-1:  spins: BootArgument(\"idle=poll\")"]);
+        let halts = Snapshot::read(&Tree::from_text(&none.replace("idle=poll", "idle=halt")), |_| true);
+        assert_eq!(of(&halts)[0].when_idle, WhenIdle::Halts);
+    }
+
+    #[test]
+    fn arm_enters_state_0_whatever_the_limit() {
+        let text = format!(
+            "//- {ROOT}/present\n0\n//- {ROOT}/online\n0\n//- {ROOT}/cpu0/power/pm_qos_resume_latency_us\nn/a\n
+             //- /proc/cpuinfo\nprocessor : 0\nCPU implementer : 0x41\n\n"
+        ) + &file(0, 0, "name", "WFI")
+            + &file(0, 0, "latency", "1")
+            + &file(0, 0, "disable", "0")
+            + &file(0, 1, "name", "cpu-sleep")
+            + &file(0, 1, "latency", "811")
+            + &file(0, 1, "disable", "0");
+        let facts = Snapshot::read(&Tree::from_text(&text), |_| true);
+        let [group] = &of(&facts)[..] else { panic!("one group") };
+        assert_eq!((group.when_idle.clone(), group.deepest().unwrap().name.as_str()), (WhenIdle::Sleeps, "WFI"));
+        let nohlt = Snapshot::read(&Tree::from_text(&(text + "//- /proc/cmdline\nro nohlt\n")), |_| true);
+        assert!(of(&nohlt)[0].spins().is_some());
+    }
+
+    #[test]
+    fn the_smaller_limit_is_in_force() {
+        let mut qos = PmQos { global: crate::fact::Fact::Known(LatencyLimit::AtMostNs(9_000)), ..PmQos::default() };
+        assert_eq!(in_force(&qos, 0), LatencyLimit::AtMostNs(9_000));
+        qos.per_cpu = crate::fact::PerCpu::group([(0, crate::fact::Fact::Known(LatencyLimit::Poll))]);
+        assert_eq!((in_force(&qos, 0), in_force(&qos, 1)), (LatencyLimit::Poll, LatencyLimit::AtMostNs(9_000)));
+        qos.wakeup = crate::fact::Fact::Known(LatencyLimit::AtMostNs(4_000));
+        assert_eq!(in_force(&qos, 1), LatencyLimit::AtMostNs(4_000), "the second device enters the minimum");
+    }
+}
