@@ -323,7 +323,7 @@ pub struct ExperimentRun {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub side_effects: Vec<SideEffect>,
     /// How far the surroundings allow to believe it, with the reasons; none in files of versions that did not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_grade")]
     pub grade: Option<Graded>,
     /// Per arm and metric: all counted samples pooled, to draw (never to test).
     pub pooled: Vec<PooledArm>,
@@ -338,6 +338,12 @@ pub struct ExperimentRun {
     pub before: Vec<(String, String)>,
     /// The same settings read again after the run: path and text, as in `before`.
     pub after: Vec<(String, String)>,
+}
+
+/// A grade with flaws of an earlier version is derived again from the measurements.
+fn known_grade<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Graded>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Pooled samples of one arm for one metric's source.

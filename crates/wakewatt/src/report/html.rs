@@ -70,7 +70,7 @@ mod tests {
             "<figcaption>",
             "<title",
             "<desc",
-            "All 10 rounds",
+            "10 of 10 rounds agree",
             "rule.dimm-speed",
             "95 %",
             "/dev/cpu_dma_latency",

@@ -275,7 +275,7 @@ mod tests {
         let text = render(&sample::governor(), Style::default());
         let find = |s: &str| text.find(s).unwrap_or_else(|| panic!("{s} in {text}"));
         assert!(
-            find("Load at 10 %, median answer takes 1.3")
+            find("load at 10 %, median answer 769 us with")
                 < find(" 1. The governor ondemand makes requests after a pause 1.35 times slower")
         );
         let apply = "sudo wakewatt tune apply --set freq.governor=performance";

@@ -63,8 +63,9 @@ fn one(id: &str, class: &str, width: f64, (title, unit): (&str, Unit), arms: &[S
         svg.text("tick", Anchor::Middle, (at, bottom + 18.0), &(round + 1).to_string());
     }
     // Those that ran: a file may give them any number. Of hundreds the lines would hide the marks.
-    let is_joined = n_rounds <= MOST_JOINED;
-    for round in dots.iter().map(|d| d.round).filter(|_| is_joined).collect::<BTreeSet<_>>() {
+    let drawn: BTreeSet<usize> = dots.iter().map(|d| d.round).collect();
+    let is_joined = drawn.len() <= MOST_JOINED;
+    for round in drawn.into_iter().filter(|_| is_joined) {
         let mut points: Vec<(f64, f64)> =
             dots.iter().filter(|d| d.round == round && d.is_counted).map(|d| (x(d), y.at(d.value))).collect();
         points.arrange_by(|a, b| a.0.total_cmp(&b.0));
