@@ -2,7 +2,7 @@
 
 use super::plan::{IdlePlan, Plan};
 use super::times::Times;
-use super::{Engine, Phase, event, kind};
+use super::{Backlog, Engine, Phase, event, kind};
 use hdrhistogram::Histogram;
 
 /// Lengths of idle periods.
@@ -123,6 +123,8 @@ pub struct Counted {
     pub n_in_system: [usize; 2],
     /// More requests waited than there is room for.
     pub is_overflowed: bool,
+    /// What waited for each group of CPUs that can be a bottleneck, when counting began and at the end.
+    pub backlogs: Vec<[Backlog; 2]>,
     /// Machine by machine.
     pub machines: Vec<MachineCounted>,
     /// Part by part.
@@ -137,6 +139,7 @@ impl PartialEq for Counted {
             && self.times == other.times
             && self.machines == other.machines
             && self.bins == other.bins
+            && self.backlogs == other.backlogs
     }
 }
 
@@ -159,6 +162,7 @@ pub(super) struct Counts {
     bins: Vec<Bin>,
     bin_at_ns: u64,
     bin_before: Bin,
+    backlogs: Vec<Backlog>,
 }
 
 impl Counts {
@@ -185,6 +189,7 @@ impl Counts {
             bins: Vec::new(),
             bin_at_ns: 0,
             bin_before: Bin::default(),
+            backlogs: Vec::new(),
         }
     }
 
@@ -321,6 +326,7 @@ impl Engine {
         self.counts.since_ns = self.now;
         self.counts.bin_at_ns = self.now;
         self.counts.n_at_start = self.n_requests;
+        self.counts.backlogs = self.backlogs();
         self.cpus.iter_mut().for_each(|c| c.busy_ns = 0);
         self.cores.iter_mut().for_each(|c| c.joules = 0.0);
         self.packages.iter_mut().for_each(|p| p.asleep_ns = 0);
@@ -367,7 +373,9 @@ impl Engine {
             counted.states.truncate(plan.policy.idle.states.len());
             counted.states.iter_mut().zip(still).for_each(|(state, ns)| state.ns += ns);
         }
+        let at_end = self.backlogs();
         let c = self.counts;
+        let backlogs = c.backlogs.into_iter().zip(at_end).map(|(start, end)| [start, end]);
         Counted {
             ns: self.plan.duration_ns,
             n_arrived: c.n_arrived,
@@ -378,6 +386,7 @@ impl Engine {
             sum_ns: c.sum_ns,
             n_in_system: [c.n_at_start, self.n_requests],
             is_overflowed: c.is_overflowed,
+            backlogs: backlogs.collect(),
             machines: c.machines,
             bins: c.bins,
         }

@@ -25,7 +25,7 @@ impl Engine {
             j.home = package;
         }
         let slice = self.plan.machines[c.machine as usize].slice_ns;
-        c.chunk = if j.left > slice { slice } else { j.left };
+        c.chunk = if j.left > slice && !j.in_interrupt { slice } else { j.left };
         j.left -= c.chunk;
         self.set_rate(cpu);
         self.expect_end(cpu);
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// Work that comes between, such as a tick or an interrupt.
+    /// Work that comes between, such as a tick.
     fn stretch(&mut self, cpu: usize, work_ns: f64) {
         if work_ns <= 0.0 {
             return;
@@ -158,6 +158,13 @@ impl Engine {
 
     /// What an awake CPU without a job does next.
     pub(super) fn next(&mut self, cpu: usize) {
+        if let Some(interrupt) = self.next_interrupt(cpu) {
+            self.begin(cpu, interrupt);
+            return;
+        }
+        if self.resume(cpu) {
+            return;
+        }
         // A job may have been given to it meanwhile.
         match self.next_job(cpu) {
             Some(job) => {
@@ -182,7 +189,9 @@ impl Engine {
             return;
         }
         let first = self.plan.machines[m].first_cpu;
-        let waking = (first..first + self.plan.machines[m].n_cpus).find(|i| self.cpus[*i].phase == Phase::Waking);
+        let has_interrupt = |cpu: usize| self.interrupts.get(cpu).is_some_and(|i| !i.waiting.is_empty());
+        let may_stop = |cpu: &usize| self.cpus[*cpu].phase == Phase::Waking && !has_interrupt(*cpu);
+        let waking = (first..first + self.plan.machines[m].n_cpus).find(may_stop);
         if let Some(other) = waking.filter(|_| self.hosts[m].n_waking > 0) {
             self.hosts[m].n_waking -= 1;
             self.go_idle(other);
@@ -204,27 +213,53 @@ impl Engine {
         self.wait_last(cpu, job);
     }
 
-    /// An interrupt at a CPU: it wakes it, or comes before what runs there.
+    /// An interrupt at a CPU: it wakes the CPU, preempts a task, or waits for the interrupts before it.
     pub(super) fn interrupt(&mut self, cpu: usize, job: u32) {
-        let work = self.jobs[job as usize].left;
         let c = &self.cpus[cpu];
-        let m = c.machine as usize;
-        match c.phase {
-            Phase::Idle => {
-                self.counts.runnable(self.now, m, 1);
+        self.counts.runnable(self.now, c.machine as usize, 1);
+        match (c.phase, self.jobs.get(c.job as usize)) {
+            (Phase::Idle, _) => {
                 self.cpus[cpu].job = job;
                 self.wake(cpu);
             }
-            Phase::Busy if c.job != NONE => {
-                let rate = c.rate;
-                self.stretch(cpu, work);
-                self.jobs[job as usize].prev = cpu as u32;
-                self.queue.push(self.now + (work / rate + 0.5) as u64, event(kind::INTERRUPTED, 0, job));
+            (Phase::Busy, Some(running)) if !running.in_interrupt => {
+                self.preempt(cpu);
+                self.begin(cpu, job);
             }
-            _ => {
-                self.counts.runnable(self.now, m, 1);
-                self.wait_first(cpu, job);
-            }
+            _ => self.interrupts[cpu].waiting.push_back(job),
+        }
+    }
+
+    /// Puts the running task aside until no interrupt is left.
+    fn preempt(&mut self, cpu: usize) {
+        self.sync(cpu);
+        let c = &self.cpus[cpu];
+        self.interrupts[cpu].preempted = Some((c.job, c.chunk));
+    }
+
+    fn next_interrupt(&mut self, cpu: usize) -> Option<u32> {
+        self.interrupts.get_mut(cpu)?.waiting.pop_front()
+    }
+
+    /// Continues the task that an interrupt preempted, if there is one.
+    fn resume(&mut self, cpu: usize) -> bool {
+        let Some((job, chunk)) = self.interrupts.get_mut(cpu).and_then(|i| i.preempted.take()) else { return false };
+        let c = &mut self.cpus[cpu];
+        (c.job, c.chunk, c.at_ns) = (job, chunk, self.now);
+        self.set_rate(cpu);
+        self.expect_end(cpu);
+        true
+    }
+
+    /// The exit is over and this job is the reason for it; an interrupt that came meanwhile runs first.
+    pub(super) fn begin_awake(&mut self, cpu: usize, job: u32) {
+        self.begin(cpu, job);
+        if self.jobs[job as usize].in_interrupt {
+            return;
+        }
+        if let Some(interrupt) = self.next_interrupt(cpu) {
+            self.preempt(cpu);
+            self.begin(cpu, interrupt);
         }
     }
 

@@ -254,7 +254,7 @@ impl Engine {
         if job == NONE {
             self.next(cpu);
         } else {
-            self.begin(cpu, job);
+            self.begin_awake(cpu, job);
         }
     }
 

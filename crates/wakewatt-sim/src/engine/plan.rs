@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) duration_ns: u64,
     pub(super) warmup_ns: u64,
     pub(super) bins: u32,
+    /// CPUs whose backlog is counted together: which machine, and its CPUs.
+    pub(super) sets: Vec<(usize, Vec<usize>)>,
 }
 
 /// A machine.
@@ -140,6 +142,18 @@ impl ClockPlan {
         let step = self.turbo.iter().find(|(cores, _)| n_awake <= *cores).or(self.turbo.last());
         step.map_or(0, |(_, clock)| *clock)
     }
+
+    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package awake.
+    pub(super) fn highest(&self, n_awake: u32) -> usize {
+        let khz = match self.governor {
+            ClockGovernor::Powersave => self.table.min_khz,
+            ClockGovernor::Userspace => self.set_khz.clamp(self.table.min_khz, self.table.max_khz),
+            _ => self.table.max_khz,
+        };
+        // Falling: the first that is no higher.
+        let wanted = self.khz.iter().position(|f| *f <= khz).unwrap_or(0);
+        wanted.max(usize::from(self.cap(n_awake)))
+    }
 }
 
 /// How long leaving an idle state takes.
@@ -153,6 +167,8 @@ pub(super) enum Exit {
 pub(super) struct Stage {
     pub(super) machine: usize,
     pub(super) service: Drawn,
+    /// Its mean.
+    pub(super) service_ns: f64,
     pub(super) cpu_bound: f64,
     pub(super) system: f64,
     pub(super) wait: Option<Drawn>,
@@ -208,7 +224,7 @@ impl Plan {
         }
         let flows: Vec<bool> = (0..stages.len()).map(|i| flows(&stages[i], &stages[(i + 1) % stages.len()])).collect();
         stages.iter_mut().zip(flows).for_each(|(stage, flows)| stage.flows = flows);
-        Ok(Plan {
+        let mut plan = Plan {
             machines,
             stages,
             rounds: u16::try_from(server.workload.rounds.unwrap_or(1)).unwrap_or(u16::MAX),
@@ -217,7 +233,10 @@ impl Plan {
             duration_ns: server.run.duration.ns(),
             warmup_ns: server.run.warmup.ns(),
             bins: server.run.bins,
-        })
+            sets: Vec::new(),
+        };
+        plan.sets = super::groups::sets(&plan);
+        Ok(plan)
     }
 }
 
@@ -438,6 +457,7 @@ fn stage(hop: &Hop, server: &Server, machines: &[MachinePlan]) -> Result<Stage, 
     Ok(Stage {
         machine,
         service: Drawn::of(&hop.service),
+        service_ns: hop.service.mean_ns(),
         cpu_bound: hop.cpu_bound,
         system: hop.system,
         wait: hop.wait.as_ref().map(Drawn::of),

@@ -6,7 +6,7 @@
 mod estimate;
 mod of;
 
-pub use crate::engine::{Bin, Counted, MachineCounted, Periods, StateCounted};
+pub use crate::engine::{Backlog, Bin, Counted, MachineCounted, Periods, StateCounted};
 pub use estimate::Estimate;
 
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,11 @@ pub struct Outcome {
     pub done_per_s: Estimate,
     /// Part of the requests that was turned away.
     pub turned_away_ratio: f64,
-    /// Did more come than the machines can do? Times then grow with the duration and say nothing.
+    /// Does more arrive than some CPU, cpuset or machine can do? Times then grow with the duration and mean nothing.
     pub is_saturated: bool,
+    /// Where that is, in words: `CPU 0 of server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
     /// How long requests took, on average, in nanoseconds.
     pub mean_ns: Estimate,
     /// Quantiles of it.

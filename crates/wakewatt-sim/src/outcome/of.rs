@@ -3,7 +3,9 @@
 use super::{
     BinOutcome, Counted, Estimate, MachineOutcome, Outcome, Periods, PeriodsOutcome, QuantileOutcome, StateOutcome,
 };
-use crate::server::{ArrivalKind, IdleState, Machine, Server, table};
+use crate::engine::groups::{Group, groups, has_grown};
+use crate::server::{IdleState, Machine, Server, table};
+use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::{Distribution, QUANTILES, histogram};
 use wakewatt_core::samples::Label;
 
@@ -28,6 +30,7 @@ impl Outcome {
             .collect();
         let wall = |r: &Counted| r.machines.iter().map(|m| m.wall_joules).sum::<f64>();
         let (arrived, away): (u64, u64) = runs.iter().fold((0, 0), |(a, t), r| (a + r.n_arrived, t + r.n_turned_away));
+        let bottleneck = bottleneck(server, runs);
         Outcome {
             label: Label::Modelled,
             name: server.name.clone(),
@@ -37,7 +40,8 @@ impl Outcome {
             offered_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_arrived, r))),
             done_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_done, r))),
             turned_away_ratio: part(away as f64, arrived as f64),
-            is_saturated: server.workload.arrivals.kind != ArrivalKind::Closed && is_saturated(runs),
+            is_saturated: bottleneck.is_some() || runs.iter().any(|r| r.is_overflowed),
+            bottleneck,
             mean_ns: Estimate::of(runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64)),
             quantiles,
             times: Distribution::of(&all),
@@ -50,16 +54,37 @@ impl Outcome {
     }
 }
 
-/// More than one in fifty of those that came were left behind, in all replications together, and not just a few.
-fn is_saturated(runs: &[Counted]) -> bool {
-    let grown: f64 = runs.iter().map(|r| r.n_in_system[1] as f64 - r.n_in_system[0] as f64).sum();
-    let arrived: f64 = runs.iter().map(|r| (r.n_arrived - r.n_turned_away) as f64).sum();
-    let busiest = |r: &Counted| r.machines.iter().any(|m| part_busy(m, r.ns) > 0.97);
-    runs.iter().any(|r| r.is_overflowed) || (grown > 0.02 * arrived && grown > 10.0 && runs.iter().any(busiest))
+/// The group of CPUs that is asked for more than it can do: by what is offered the smallest one, by what grew the largest one.
+fn bottleneck(server: &Server, runs: &[Counted]) -> Option<String> {
+    let groups = groups(server);
+    let is_bounded = server.workload.limit.is_some() || server.change.is_some();
+    let n_cpus = |i: &usize| groups[*i].cpus.len();
+    let is_offered_more = |i: &usize| groups[*i].offered_ratio.is_some_and(|ratio| ratio >= 1.0 - 1e-9);
+    let has_grown = |i: &usize| has_backlog(runs, *i, &groups[*i]);
+    let offered = (0..groups.len()).filter(|_| !is_bounded).filter(is_offered_more).min_by_key(n_cpus);
+    let found = offered.or_else(|| (0..groups.len()).filter(has_grown).max_by_key(n_cpus))?;
+    let group = &groups[found];
+    let machine = server.machine.get(group.machine)?;
+    let cpus: CpuSet = group.cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect();
+    Some(match group.cpus.len() as u64 {
+        n if n == machine.n_cpus() && n > 1 => format!("{}, all CPUs", machine.name),
+        1 => format!("{}, CPU {cpus}", machine.name),
+        _ => format!("{}, CPUs {cpus}", machine.name),
+    })
 }
 
-fn part_busy(m: &crate::engine::MachineCounted, ns: u64) -> f64 {
-    part(m.busy_ns.iter().sum::<u64>() as f64, ns as f64 * m.busy_ns.len() as f64)
+/// Did what waits for a group grow, in all replications together, while its CPUs were at work all the time?
+fn has_backlog(runs: &[Counted], i: usize, group: &Group) -> bool {
+    let ends = || runs.iter().filter_map(|r| r.backlogs.get(i));
+    let grown_ns: f64 = ends().map(|[start, end]| end.ns - start.ns).sum();
+    let (ns, n) = ends().fold((0.0, 0), |(ns, n), [_, end]| (ns + end.ns, n + end.n));
+    let cpu_ns = runs.iter().map(|r| r.ns as f64).sum::<f64>() * group.cpus.len() as f64;
+    let busy = |r: &Counted| {
+        let of = r.machines.get(group.machine).map(|m| group.cpus.iter().filter_map(|cpu| m.busy_ns.get(*cpu)).sum());
+        of.unwrap_or(0u64) as f64
+    };
+    let is_busy = runs.iter().map(busy).sum::<f64>() > 0.97 * cpu_ns;
+    is_busy && has_grown(grown_ns, cpu_ns, part(ns, n as f64))
 }
 
 fn machine(machine: &Machine, m: usize, runs: &[Counted]) -> MachineOutcome {

@@ -80,6 +80,21 @@ impl Arrivals {
         Arrivals { kind: ArrivalKind::Poisson, per_s: Some(per_s), ..Arrivals::default() }
     }
 
+    /// Requests per second on average, where that does not depend on answers.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        let per_s = self.per_s.unwrap_or(0.0);
+        match self.kind {
+            ArrivalKind::Poisson | ArrivalKind::Steps => Some(per_s),
+            ArrivalKind::Bursts => {
+                let (burst, quiet) = (self.burst?.seconds(), self.quiet?.seconds());
+                Some((self.burst_per_s? * burst + per_s * quiet) / (burst + quiet))
+            }
+            ArrivalKind::Gaps => Some(1e9 / self.think.as_ref()?.mean_ns()),
+            ArrivalKind::Recorded => Some(self.at_us.len() as f64 * 1e6 / self.at_us.last()?),
+            ArrivalKind::Closed => None,
+        }
+    }
+
     /// A closed loop.
     pub fn closed(clients: u64, think: Law) -> Arrivals {
         Arrivals { kind: ArrivalKind::Closed, clients: Some(clients), think: Some(think), ..Arrivals::default() }

@@ -64,8 +64,8 @@ pub(super) fn study(s: &Study, has_details: bool, width: usize) -> String {
     let rows: Vec<Vec<String>> = s.points.iter().map(|p| row(p, is_swept)).collect();
     out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width));
     for p in s.points.iter().filter(|p| p.outcome.is_saturated) {
-        let _ =
-            writeln!(out, "{}: more came than it can do; its times grow with the duration and say nothing", name(p));
+        let at = p.outcome.bottleneck.as_ref().map_or(String::new(), |at| format!(" ({at})"));
+        let _ = writeln!(out, "{}: saturated{at}; its times grow with the duration and mean nothing", name(p));
     }
     if has_details {
         s.points.iter().for_each(|p| out.push_str(&details(p, width)));
