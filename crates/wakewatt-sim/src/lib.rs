@@ -19,6 +19,7 @@ pub mod queue;
 mod engine;
 pub mod outcome;
 mod parallel;
+pub mod coverage;
 pub mod study;
 pub mod samples;
 pub mod examples;

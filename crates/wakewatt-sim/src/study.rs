@@ -167,6 +167,8 @@ fn full(server: &Server, n_threads: usize) -> Result<f64, ServerError> {
     calibration.workload.arrivals = Arrivals::closed(4 * calibration.n_cpus(), Law::fixed(Span(0)));
     calibration.change = None;
     calibration.run.replications = calibration.run.replications.min(3);
+    // A closed loop without thinking is steady at once.
+    calibration.run.duration = Some(calibration.run.counted());
     Ok(simulate(&calibration, n_threads)?.done_per_s.value)
 }
 

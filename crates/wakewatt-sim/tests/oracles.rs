@@ -13,7 +13,13 @@ fn server(machine: Machine, arrivals: Arrivals, service: Law) -> Server {
     // About 350,000 requests in each of eight replications: within 1 % at these loads.
     let per_s = arrivals.per_s.unwrap_or(5000.0);
     let workload = Workload { arrivals, hop: vec![Hop::of(service)], rounds: None, limit: None };
-    let run = Run { duration: seconds(350_000.0 / per_s), warmup: Span::ms(1000), replications: 8, seed: 11, bins: 4 };
+    let run = Run {
+        duration: Some(seconds(350_000.0 / per_s)),
+        warmup: Some(Span::ms(1000)),
+        replications: 8,
+        seed: 11,
+        bins: 4,
+    };
     Server { run, ..Server::of(machine, workload) }
 }
 

@@ -12,7 +12,7 @@ use wakewatt_sim::span::Span;
 
 fn server(machine: Machine, per_s: f64, hop: Vec<Hop>) -> Server {
     let workload = Workload { arrivals: Arrivals::poisson(per_s), hop, rounds: None, limit: None };
-    let run = Run { duration: Span::ms(4000), warmup: Span::ms(400), replications: 4, seed: 3, bins: 4 };
+    let run = Run { duration: Some(Span::ms(4000)), warmup: Some(Span::ms(400)), replications: 4, seed: 3, bins: 4 };
     Server { run, ..Server::of(machine, workload) }
 }
 
@@ -39,7 +39,7 @@ fn interrupts_on_one_cpu_are_pollaczek_and_khinchine() {
     let hop =
         Hop { cpus: Some("1".into()), interrupt: interrupt(Span::us(100), "0"), ..Hop::of(Law::fixed(Span::us(1))) };
     let mut server = server(bare(2), 8000.0, vec![hop]);
-    server.run.duration = Span::ms(20_000);
+    server.run.duration = Some(Span::ms(20_000));
     let o = run(&server);
     assert!((o.mean_ns.value / 301e3 - 1.0).abs() < 0.02, "{} ns", o.mean_ns.value);
     assert!((o.machines[0].cpu_use[0] - 0.8).abs() < 0.01 && !o.is_saturated, "{:?}", o.machines[0].cpu_use);
@@ -81,7 +81,7 @@ fn interrupts_preempt_tasks_of_their_cpu() {
         ..Hop::of(Law::exponential(Span::us(200)))
     };
     let mut server = server(bare(1), 2000.0, vec![hop]);
-    server.run.duration = Span::ms(60_000);
+    server.run.duration = Some(Span::ms(60_000));
     let o = run(&server);
     let exact = preempted_ns(2000.0, 100e3, 200e3);
     assert!((o.mean_ns.value / exact - 1.0).abs() < 0.02, "{} simulated, {exact} by hand", o.mean_ns.value);
@@ -148,7 +148,8 @@ fn any_server() -> impl Strategy<Value = Server> {
             machine.slice = slices.then(|| Span::us(40));
             machine.timers = timer.map(|work| Timers { every: Span::ms(1), work: Span::us(work) });
             let mut server = server(machine, per_s, hops);
-            server.run = Run { duration: Span::ms(400), warmup: Span(0), replications: 1, seed: seed >> 1, bins: 1 };
+            server.run =
+                Run { duration: Some(Span::ms(400)), warmup: Some(Span(0)), replications: 1, seed: seed >> 1, bins: 1 };
             server
         })
 }

@@ -21,7 +21,8 @@ mod tests;
 mod times;
 mod waiting;
 
-pub use count::{Bin, Counted, MachineCounted, Periods, StateCounted};
+pub(crate) use count::PARTS;
+pub use count::{Bin, Counted, MachineCounted, Part, Periods, StateCounted};
 pub use groups::Backlog;
 
 use crate::queue::Queue;
@@ -55,6 +56,7 @@ mod kind {
     pub(super) const SAMPLE: u64 = 7;
     pub(super) const TIMER: u64 = 8;
     pub(super) const BURST: u64 = 9;
+    pub(super) const PART: u64 = 10;
     pub(super) const CHANGE: u64 = 14;
     pub(super) const MARK: u64 = 15;
 }
@@ -228,7 +230,7 @@ struct Engine {
     services: Random,
     random: Random,
     in_burst: bool,
-    recorded_at: usize,
+    playback: requests::Playback,
     /// Settings change once: samples planned before do not count after.
     epoch: u32,
     counts: Counts,
@@ -283,7 +285,7 @@ impl Engine {
             services,
             random,
             in_burst: false,
-            recorded_at: 0,
+            playback: requests::Playback::default(),
             epoch: 0,
             counts,
             plan,
@@ -420,6 +422,7 @@ impl Engine {
                 }
                 kind::TIMER => self.timer(whose as usize),
                 kind::BURST => self.burst(),
+                kind::PART => self.end_part(),
                 kind::CHANGE => self.change(),
                 _ => self.mark(whose),
             }

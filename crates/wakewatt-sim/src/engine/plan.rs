@@ -204,7 +204,15 @@ pub(super) enum ArrivalPlan {
     },
     Closed(u64, Drawn),
     Gaps(Drawn),
-    Recorded(Vec<u64>),
+    Recorded(Recording),
+}
+
+/// Recorded times of arrival.
+pub(super) struct Recording {
+    /// In nanoseconds, rising; the last one ends the recording.
+    pub(super) at_ns: Vec<u64>,
+    /// Length of the blocks that are drawn from it at random; none: it is replayed from the beginning.
+    pub(super) block_ns: Option<u64>,
 }
 
 impl Plan {
@@ -230,8 +238,8 @@ impl Plan {
             rounds: u16::try_from(server.workload.rounds.unwrap_or(1)).unwrap_or(u16::MAX),
             arrivals: arrivals(&server.workload.arrivals),
             limit: server.workload.limit.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX),
-            duration_ns: server.run.duration.ns(),
-            warmup_ns: server.run.warmup.ns(),
+            duration_ns: server.run.counted().ns(),
+            warmup_ns: server.run.before().ns(),
             bins: server.run.bins,
             sets: Vec::new(),
         };
@@ -428,6 +436,9 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
     }
 }
 
+/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and their number differs as it does in the recording.
+const BLOCKS: u64 = 50;
+
 /// Speeds of a hop by the clocks of its machine.
 pub(super) fn speeds(cpu_bound: f64, clock: &ClockPlan) -> Vec<f64> {
     let at = |khz: &u32| 1.0 / (cpu_bound * clock.reference_khz / f64::from(*khz) + 1.0 - cpu_bound);
@@ -485,6 +496,11 @@ fn arrivals(a: &Arrivals) -> ArrivalPlan {
         },
         ArrivalKind::Closed => ArrivalPlan::Closed(a.clients.unwrap_or(1), think),
         ArrivalKind::Gaps => ArrivalPlan::Gaps(think),
-        ArrivalKind::Recorded => ArrivalPlan::Recorded(a.at_us.iter().map(|us| (us * 1000.0) as u64).collect()),
+        ArrivalKind::Recorded => {
+            let at_ns: Vec<u64> = a.at_us.iter().map(|us| (us * 1000.0) as u64).collect();
+            let length_ns = at_ns.last().copied().unwrap_or(0);
+            let block_ns = (length_ns / BLOCKS).max(1);
+            ArrivalPlan::Recorded(Recording { block_ns: a.is_resampled().then_some(block_ns), at_ns })
+        }
     }
 }

@@ -53,7 +53,7 @@ fn recorded(governor: IdleGovernor, kernel: &str) -> Vec<Vec<IdleChoice>> {
     let hop =
         Hop { wait: Some(Law::exponential(Span::us(150))), iowait: true, ..Hop::of(Law::exponential(Span::us(60))) };
     let workload = Workload { arrivals: Arrivals::poisson(9000.0), hop: vec![hop], rounds: Some(2), limit: None };
-    let run = Run { duration: Span::ms(1500), warmup: Span::ms(100), replications: 1, seed: 3, bins: 1 };
+    let run = Run { duration: Some(Span::ms(1500)), warmup: Some(Span::ms(100)), replications: 1, seed: 3, bins: 1 };
     let server = Server { run, ..Server::of(machine, workload) };
     let mut engine = Engine::of(&server, 0).unwrap();
     engine.start();

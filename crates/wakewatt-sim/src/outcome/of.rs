@@ -1,10 +1,12 @@
 //! From the counts of replications to an outcome.
 
 use super::{
-    BinOutcome, Counted, Estimate, MachineOutcome, Outcome, Periods, PeriodsOutcome, QuantileOutcome, StateOutcome,
+    BinOutcome, Counted, Estimate, MachineOutcome, NoInterval, Outcome, Periods, PeriodsOutcome, QuantileOutcome,
+    Spread, StateOutcome,
 };
 use crate::engine::groups::{Group, groups, has_grown};
 use crate::server::{IdleState, Machine, Server, table};
+use hdrhistogram::Histogram;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::{Distribution, QUANTILES, histogram};
 use wakewatt_core::samples::Label;
@@ -22,33 +24,49 @@ impl Outcome {
             let _ = all.add(&run.times);
         }
         let per_s = |n: u64, run: &Counted| n as f64 * 1e9 / run.ns as f64;
+        let bottleneck = bottleneck(server, runs);
+        let is_saturated = bottleneck.is_some() || runs.iter().any(|r| r.is_overflowed);
+        let no_interval = NoInterval::of(server, runs, is_saturated);
+        let spread = Spread::among(server);
+        // Each replication's own, beside that of all together.
+        let time = |all: f64, each: Vec<f64>| match no_interval {
+            None => spread.time(all, &each),
+            Some(_) => Estimate { value: all, half: None },
+        };
+        let n_done: u64 = runs.iter().map(|r| r.n_done).sum();
+        let means = runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64).collect();
+        let mean_ns = time(part(runs.iter().map(|r| r.sum_ns).sum(), n_done as f64), means);
         let fewest = runs.iter().map(|r| r.n_done).min().unwrap_or(0) as f64;
         let quantiles = QUANTILES
             .into_iter()
             .filter(|q| fewest * (1.0 - q) >= 10.0 || (*q <= 0.5 && fewest >= 10.0))
-            .map(|q| QuantileOutcome { q, ns: Estimate::of(runs.iter().map(|r| r.times.value_at_quantile(q) as f64)) })
+            .map(|q| {
+                let at = |times: &Histogram<u64>| times.value_at_quantile(q) as f64;
+                QuantileOutcome { q, ns: time(at(&all), runs.iter().map(|r| at(&r.times)).collect()) }
+            })
             .collect();
         let wall = |r: &Counted| r.machines.iter().map(|m| m.wall_joules).sum::<f64>();
         let (arrived, away): (u64, u64) = runs.iter().fold((0, 0), |(a, t), r| (a + r.n_arrived, t + r.n_turned_away));
-        let bottleneck = bottleneck(server, runs);
         Outcome {
             label: Label::Modelled,
             name: server.name.clone(),
             n_replications: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-            duration_ns: server.run.duration.ns(),
+            duration_ns: server.run.counted().ns(),
+            warmup_ns: server.run.before().ns(),
             seed: server.run.seed,
-            offered_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_arrived, r))),
-            done_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_done, r))),
+            offered_per_s: spread.of(runs.iter().map(|r| per_s(r.n_arrived, r))),
+            done_per_s: spread.of(runs.iter().map(|r| per_s(r.n_done, r))),
             turned_away_ratio: part(away as f64, arrived as f64),
-            is_saturated: bottleneck.is_some() || runs.iter().any(|r| r.is_overflowed),
+            is_saturated,
+            no_interval,
             bottleneck,
-            mean_ns: Estimate::of(runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64)),
+            mean_ns,
             quantiles,
             times: Distribution::of(&all),
-            in_system: Estimate::of(runs.iter().map(|r| r.in_system_ns / r.ns as f64)),
-            wall_w: Estimate::of(runs.iter().map(|r| wall(r) * 1e9 / r.ns as f64)),
-            per_joule: Estimate::of(runs.iter().map(|r| part(r.n_done as f64, wall(r)))),
-            machines: (0..server.machine.len()).map(|m| machine(&server.machine[m], m, runs)).collect(),
+            in_system: spread.of(runs.iter().map(|r| r.in_system_ns / r.ns as f64)),
+            wall_w: spread.of(runs.iter().map(|r| wall(r) * 1e9 / r.ns as f64)),
+            per_joule: spread.of(runs.iter().map(|r| part(r.n_done as f64, wall(r)))),
+            machines: (0..server.machine.len()).map(|m| machine(&server.machine[m], m, runs, spread)).collect(),
             series: series(server, runs),
         }
     }
@@ -87,9 +105,9 @@ fn has_backlog(runs: &[Counted], i: usize, group: &Group) -> bool {
     is_busy && has_grown(grown_ns, cpu_ns, part(ns, n as f64))
 }
 
-fn machine(machine: &Machine, m: usize, runs: &[Counted]) -> MachineOutcome {
+fn machine(machine: &Machine, m: usize, runs: &[Counted], spread: Spread) -> MachineOutcome {
     let each = |f: &dyn Fn(&crate::engine::MachineCounted, f64, f64) -> f64| {
-        Estimate::of(runs.iter().filter_map(|r| Some(f(r.machines.get(m)?, r.ns as f64, r.n_done as f64))))
+        spread.of(runs.iter().filter_map(|r| Some(f(r.machines.get(m)?, r.ns as f64, r.n_done as f64))))
     };
     let busy = |c: &crate::engine::MachineCounted| c.busy_ns.iter().sum::<u64>() as f64;
     let n_cpus = machine.n_cpus() as f64;

@@ -66,13 +66,17 @@ pub struct Arrivals {
     /// closed: how long a client thinks; gaps: from one arrival to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Law>,
-    /// recorded: times of arrival in microseconds, rising; the last one ends a turn.
+    /// recorded: times of arrival in microseconds, rising; the last one ends the recording. From 2000 arrivals on they are resampled in blocks; fewer are
+    /// replayed again and again, and nothing has an interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_us: Vec<f64>,
     /// steps: percent of the maximum, level by level; 0 is active idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percent: Vec<f64>,
 }
+
+/// Fewer arrivals make blocks of too few.
+const LEAST_RESAMPLED: usize = 2000;
 
 impl Arrivals {
     /// Independent of each other.
@@ -93,6 +97,11 @@ impl Arrivals {
             ArrivalKind::Recorded => Some(self.at_us.len() as f64 * 1e6 / self.at_us.last()?),
             ArrivalKind::Closed => None,
         }
+    }
+
+    /// Are arrivals drawn from a recording in blocks? One with fewer arrivals is replayed as it is.
+    pub fn is_resampled(&self) -> bool {
+        self.kind == ArrivalKind::Recorded && self.at_us.len() >= LEAST_RESAMPLED
     }
 
     /// A closed loop.
