@@ -21,6 +21,7 @@ pub mod outcome;
 mod parallel;
 pub mod coverage;
 pub mod study;
+pub mod specpower;
 pub mod samples;
 pub mod examples;
 pub mod fit;

@@ -76,8 +76,10 @@ pub(super) struct Policy {
 
 /// Power of a core in watts.
 pub(super) struct Watts {
-    /// At work, by clock.
+    /// At work with all threads, by clock.
     pub(super) working: Vec<f64>,
+    /// The same with one thread at work; of a core that has no other the same as above.
+    pub(super) one_thread: Vec<f64>,
     /// In an idle state, by state, then clock.
     pub(super) idle: Vec<Vec<f64>>,
 }
@@ -312,6 +314,10 @@ pub(super) fn policy(m: &Machine) -> Policy {
     };
     let watts = Watts {
         working: ghz.iter().map(|g| p.working_w(*g, top)).collect(),
+        one_thread: ghz
+            .iter()
+            .map(|g| if m.threads > 1 { p.one_thread_w(*g, top) } else { p.working_w(*g, top) })
+            .collect(),
         idle: idle.states.iter().map(watts_of).collect(),
     };
     Policy { idle, clock, power: m.power.clone(), watts }

@@ -346,6 +346,7 @@ fn check_power(p: &Power, at: &str) -> Checked {
         ("poll_activity", p.poll_activity),
         ("gated_share", p.gated_share),
         ("deep_share", p.deep_share),
+        ("one_thread_share", p.one_thread_share),
     ];
     for (name, value) in shares {
         within(&format!("{at}.{name}"), value, 0.0, 1.0)?;
