@@ -1,6 +1,7 @@
 //! A CPU at work: it takes a job, runs a piece of it at its clock, and takes the next one or goes idle.
 
 use super::{Cpu, Engine, NONE, OWN, Phase, event, kind};
+use crate::server::Queues;
 
 impl Engine {
     /// The CPU's own event: it is awake, or its piece of work is done.
@@ -178,21 +179,24 @@ impl Engine {
         }
     }
 
-    /// With staggered wake-ups: one that is on its way for nobody is given up, one more begins where work waits.
+    /// Where wake-ups are for the queue: one that nothing waits for any more is given up; staggered, one more begins where work waits.
     fn after_taking(&mut self, cpu: usize) {
         let m = self.cpus[cpu].machine as usize;
-        if self.plan.machines[m].queues != crate::server::Queues::Staggered {
-            return;
+        let (n_waking, n_waiting) = (self.hosts[m].n_waking as usize, self.hosts[m].queue.len());
+        match self.plan.machines[m].queues {
+            Queues::Staggered if n_waiting > 0 => self.wake_one(m),
+            Queues::Staggered | Queues::Unbound if n_waking > n_waiting => self.give_up_waking(m),
+            _ => {}
         }
-        if !self.hosts[m].queue.is_empty() {
-            self.wake_one(m);
-            return;
-        }
-        let first = self.plan.machines[m].first_cpu;
+    }
+
+    /// A CPU that wakes for the queue, and for no timer or interrupt of its own, goes back to sleep.
+    fn give_up_waking(&mut self, m: usize) {
         let has_interrupt = |cpu: usize| self.interrupts.get(cpu).is_some_and(|i| !i.waiting.is_empty());
-        let may_stop = |cpu: &usize| self.cpus[*cpu].phase == Phase::Waking && !has_interrupt(*cpu);
-        let waking = (first..first + self.plan.machines[m].n_cpus).find(may_stop);
-        if let Some(other) = waking.filter(|_| self.hosts[m].n_waking > 0) {
+        let is_for_queue = |c: &Cpu| c.phase == Phase::Waking && c.job == NONE && c.last_waiting == NONE;
+        let first = self.plan.machines[m].first_cpu;
+        let mut all = first..first + self.plan.machines[m].n_cpus;
+        if let Some(other) = all.find(|cpu| is_for_queue(&self.cpus[*cpu]) && !has_interrupt(*cpu)) {
             self.hosts[m].n_waking -= 1;
             self.go_idle(other);
         }
