@@ -22,6 +22,7 @@ mod parallel;
 pub mod coverage;
 pub mod study;
 pub mod specpower;
+pub mod sensitivity;
 pub mod samples;
 pub mod examples;
 pub mod fit;
