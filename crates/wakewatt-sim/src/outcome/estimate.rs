@@ -35,9 +35,9 @@ impl Spread {
     }
 
     /// A time of all replications together, with an interval from each one's distance to it. Times of a queue have long tails on the right, where
-    /// Student's t at 95 % holds in less than that; so it is taken at 97.5 %.
-    pub(super) fn time(self, together: f64, each: &[f64]) -> Estimate {
-        self.about(together, each, 0.0125)
+    /// Student's t at 95 % holds in less than that; so it is taken at 97.5 %, and at 99 % for quantiles within the tail.
+    pub(super) fn time(self, together: f64, each: &[f64], is_tail: bool) -> Estimate {
+        self.about(together, each, if is_tail { 0.005 } else { 0.0125 })
     }
 
     fn about(self, value: f64, each: &[f64], tail: f64) -> Estimate {

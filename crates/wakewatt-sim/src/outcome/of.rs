@@ -29,20 +29,20 @@ impl Outcome {
         let no_interval = NoInterval::of(server, runs, is_saturated);
         let spread = Spread::among(server);
         // Each replication's own, beside that of all together.
-        let time = |all: f64, each: Vec<f64>| match no_interval {
-            None => spread.time(all, &each),
+        let time = |all: f64, each: Vec<f64>, is_tail: bool| match no_interval {
+            None => spread.time(all, &each, is_tail),
             Some(_) => Estimate { value: all, half: None },
         };
         let n_done: u64 = runs.iter().map(|r| r.n_done).sum();
         let means = runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64).collect();
-        let mean_ns = time(part(runs.iter().map(|r| r.sum_ns).sum(), n_done as f64), means);
+        let mean_ns = time(part(runs.iter().map(|r| r.sum_ns).sum(), n_done as f64), means, false);
         let fewest = runs.iter().map(|r| r.n_done).min().unwrap_or(0) as f64;
         let quantiles = QUANTILES
             .into_iter()
             .filter(|q| fewest * (1.0 - q) >= 10.0 || (*q <= 0.5 && fewest >= 10.0))
             .map(|q| {
                 let at = |times: &Histogram<u64>| times.value_at_quantile(q) as f64;
-                QuantileOutcome { q, ns: time(at(&all), runs.iter().map(|r| at(&r.times)).collect()) }
+                QuantileOutcome { q, ns: time(at(&all), runs.iter().map(|r| at(&r.times)).collect(), q > 0.5) }
             })
             .collect();
         let wall = |r: &Counted| r.machines.iter().map(|m| m.wall_joules).sum::<f64>();
