@@ -103,7 +103,7 @@ pub struct Bin {
 }
 
 /// Equal parts that the duration is cut into, to see how long the past is felt.
-pub(crate) const PARTS: u32 = 64;
+pub(crate) const PARTS: u32 = 128;
 
 /// One of these parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

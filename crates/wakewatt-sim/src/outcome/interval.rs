@@ -1,9 +1,9 @@
 //! Whether a run is long enough for its intervals, and how long it would have to be.
 //!
 //! Requests that wait behind each other take alike, so a run says only as much as it has stretches that know nothing of each other. The
-//! duration is cut into 64 parts, and the correlation of neighbouring parts over all replications (about the mean of all, so that a trend shows)
-//! says how many of them that is. At most 0.12: a part is then longer than five times the time over which the past is felt,
-//! and a run longer than 320 times. A warm-up that is a tenth of that has forgotten its empty start. Asked of the number of requests in the
+//! duration is cut into 128 parts, and the correlation of neighbouring parts over all replications (about the mean of all, so that a trend shows)
+//! says how many of them that is. At most a quarter: a part is then longer than two and a half times the time over which the past is felt,
+//! and a run longer than 340 times. A warm-up that is a tenth of that has forgotten its empty start. Asked of the number of requests in the
 //! machines and of the squares of their times, which the long ones decide.
 
 use super::{Counted, Spread};
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use wakewatt_core::units::rough_ns;
 
 /// Neighbouring parts of a run that is long enough are correlated by this much at most.
-const MOST_CORRELATED: f64 = 0.12;
+const MOST_CORRELATED: f64 = 0.25;
 /// The same of a recording. An interval that allows for the recording is that of one replication, three times as wide, and holds with less.
-const MOST_CORRELATED_RECORDED: f64 = 0.3;
+const MOST_CORRELATED_RECORDED: f64 = 0.5;
 
 /// Why times have no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -155,6 +155,6 @@ mod tests {
             let correlation = (1.0 - f64::exp(-x)).powi(2) / (2.0 * (x - 1.0 + f64::exp(-x)));
             assert!((lengths(correlation) - x).abs() < 1e-6, "{x}");
         }
-        assert!((5.0..5.3).contains(&lengths(MOST_CORRELATED)) && lengths(-0.1) > 19.0 && lengths(1.0) < 0.01);
+        assert!((2.6..2.8).contains(&lengths(MOST_CORRELATED)) && lengths(-0.1) > 19.0 && lengths(1.0) < 0.01);
     }
 }
