@@ -39,6 +39,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let states: Vec<String> =
             m.states.iter().map(|s| format!("{} {:.1} %", s.name, s.time_ratio.value * 100.0)).collect();
         println!("    {}", states.join(", "));
+        if let Some(why) = o.no_interval {
+            println!("    no interval: {why}");
+        }
     }
     for h in &found.held {
         println!(

@@ -100,16 +100,18 @@ impl Recorded {
         }
         let cut = if n_all > self.at_ns.len() { format!(" of {n_all}, the first,") } else { String::new() };
         let seconds = length_ns as f64 / 1e9;
+        let at_us = self.at_ns.iter().map(|ns| *ns as f64 / 1e3).collect();
+        let arrivals = Arrivals { kind: ArrivalKind::Recorded, at_us, ..Arrivals::default() };
         let told = format!(
-            "{}{cut} recorded wake-ups as arrivals, {:.0} per second over {seconds:.1} s, again and again; left out are {} sleeps that a tick or a timer ended{}. Arrivals at CPUs that were at work are in no recording of sleep, so some are missing; wake-ups among the machine's own tasks are counted too.{}",
+            "{}{cut} recorded wake-ups as arrivals, {:.0} per second over {seconds:.1} s, {}; left out are {} sleeps that a tick or a timer ended{}. Arrivals at CPUs that were at work are in no recording of sleep, so some are missing; wake-ups among the machine's own tasks are counted too.{}",
             self.at_ns.len(),
             self.at_ns.len() as f64 / seconds,
+            if arrivals.is_resampled() { "resampled in blocks" } else { "replayed from the beginning when they end" },
             self.n_own,
             if self.n_unknown > 0 { format!(" and {} of unknown end", self.n_unknown) } else { String::new() },
             if self.n_lost > 0 { format!(" The recorder lost {} records.", self.n_lost) } else { String::new() }
         );
-        let at_us = self.at_ns.iter().map(|ns| *ns as f64 / 1e3).collect();
-        Ok(Taken { arrivals: Arrivals { kind: ArrivalKind::Recorded, at_us, ..Arrivals::default() }, told })
+        Ok(Taken { arrivals, told })
     }
 }
 

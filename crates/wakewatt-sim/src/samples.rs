@@ -79,7 +79,7 @@ fn level(server: &Server, point: &Point) -> Level {
     let cpus = o.machines.iter().flat_map(|m| m.cpu_use.iter().map(|used| (*used, m.system_ratio.value))).zip(0..);
     Level {
         ask,
-        phases_ns: [0, server.run.warmup.ns(), o.duration_ns, 0],
+        phases_ns: [0, o.warmup_ns, o.duration_ns, 0],
         window: Window { start_at_ns: 0, end_at_ns: ns },
         target_per_s: (ask != Ask::Idle).then_some(o.offered_per_s.value),
         n_planned: whole(o.offered_per_s.value * ns as f64 / 1e9),

@@ -6,6 +6,7 @@
 
 use crate::law::Law;
 use crate::outcome::Outcome;
+use crate::sensitivity::Moved;
 use crate::server::{Against, ArrivalKind, Arrivals, Published, Quantity, Server, ServerError, Setting};
 use crate::span::Span;
 use crate::{simulate, simulate_all};
@@ -106,6 +107,9 @@ pub struct Study {
     pub points: Vec<Point>,
     /// Published figures beside the model's.
     pub held: Vec<Held>,
+    /// Assumptions that move the result most, where that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitivity: Vec<Moved>,
 }
 
 /// Runs all of it: of the settings those that are named, or all.
@@ -144,7 +148,8 @@ pub fn study(server: &Server, sweeps: &[Sweep], only: &[String], n_threads: usiz
     let mut points: Vec<Point> = points.into_iter().zip(outcomes).map(point).collect();
     mark_frontier(&mut points);
     let held = server.published.iter().map(|p| hold(p, server, &points)).collect();
-    Ok(Study { name: server.name.clone(), about: server.about.clone(), full_per_s, points, held })
+    let (name, about) = (server.name.clone(), server.about.clone());
+    Ok(Study { name, about, full_per_s, points, held, sensitivity: Vec::new() })
 }
 
 fn combinations(sweeps: &[Sweep]) -> Vec<Vec<String>> {
@@ -167,6 +172,8 @@ fn full(server: &Server, n_threads: usize) -> Result<f64, ServerError> {
     calibration.workload.arrivals = Arrivals::closed(4 * calibration.n_cpus(), Law::fixed(Span(0)));
     calibration.change = None;
     calibration.run.replications = calibration.run.replications.min(3);
+    // A closed loop without thinking is steady at once.
+    calibration.run.duration = Some(calibration.run.counted());
     Ok(simulate(&calibration, n_threads)?.done_per_s.value)
 }
 
@@ -197,7 +204,7 @@ fn mark_frontier(points: &mut [Point]) {
 }
 
 /// A number of an outcome and half its interval.
-fn number(o: &Outcome, quantity: Quantity) -> Option<(f64, Option<f64>)> {
+pub(crate) fn number(o: &Outcome, quantity: Quantity) -> Option<(f64, Option<f64>)> {
     let first = o.machines.first()?;
     let n_cpus = first.cpu_use.len() as f64;
     let per_package = (first.cpu_use.len() / usize::try_from(first.n_packages).unwrap_or(1).max(1)).max(1);

@@ -13,7 +13,13 @@ fn server(machine: Machine, arrivals: Arrivals, service: Law) -> Server {
     // About 350,000 requests in each of eight replications: within 1 % at these loads.
     let per_s = arrivals.per_s.unwrap_or(5000.0);
     let workload = Workload { arrivals, hop: vec![Hop::of(service)], rounds: None, limit: None };
-    let run = Run { duration: seconds(350_000.0 / per_s), warmup: Span::ms(1000), replications: 8, seed: 11, bins: 4 };
+    let run = Run {
+        duration: Some(seconds(350_000.0 / per_s)),
+        warmup: Some(Span::ms(1000)),
+        replications: 8,
+        seed: 11,
+        bins: 4,
+    };
     Server { run, ..Server::of(machine, workload) }
 }
 
@@ -167,6 +173,56 @@ fn one_cpu_waking_at_a_time_adds_the_mean_setup_to_mmk() {
         let o = run(&server(machine, Arrivals::poisson(rate), Law::exponential(Span::us(500))));
         let exact = mmc_time(c, rate, 5e-4) * 1e9 + 0.4 * MS;
         close(&format!("{c} CPUs"), o.mean_ns.value, exact, 0.01);
+    }
+}
+
+/// The mean time of M/M/k/setup where the first free CPU takes a request, from its Markov chain: so many CPUs at work, so many requests.
+fn setup_time(k: usize, rate: f64, service: f64, setup: f64) -> f64 {
+    const MOST: usize = 150;
+    let (mu, alpha) = (1.0 / service, 1.0 / setup);
+    let waking = |busy: usize, n: usize| (k - busy).min(n - busy) as f64 * alpha;
+    let mut p = vec![vec![1.0; MOST + 1]; k + 1];
+    for _ in 0..4000 {
+        for n in 0..=MOST {
+            for busy in 0..=k.min(n) {
+                let out = rate * f64::from(u8::from(n < MOST)) + busy as f64 * mu + waking(busy, n);
+                let mut into = 0.0;
+                if n > busy {
+                    into += p[busy][n - 1] * rate;
+                }
+                if busy > 0 {
+                    into += p[busy - 1][n] * waking(busy - 1, n);
+                }
+                if n < MOST && busy > 0 {
+                    // One of these is done, and takes the next that waits.
+                    into += p[busy][n + 1] * busy as f64 * mu;
+                }
+                if n < MOST && busy < k && busy == n {
+                    // Nothing waited: it sleeps.
+                    into += p[busy + 1][n + 1] * (busy + 1) as f64 * mu;
+                }
+                p[busy][n] = into / out;
+            }
+        }
+    }
+    let states = || (0..=MOST).flat_map(|n| (0..=k.min(n)).map(move |busy| (busy, n)));
+    let all: f64 = states().map(|(busy, n)| p[busy][n]).sum();
+    states().map(|(busy, n)| p[busy][n] * n as f64).sum::<f64>() / all / rate
+}
+
+#[test]
+fn a_request_that_the_first_free_cpu_takes_is_mmk_with_setup() {
+    // One CPU: M/M/1 with setup, in closed form.
+    assert!((setup_time(1, 1000.0, 5e-4, 1e-3) / 2e-3 - 1.0).abs() < 1e-6);
+    for (k, rate) in [(1, 1000.0), (4, 4000.0), (8, 12_000.0)] {
+        let mut machine = with_setup(k, Law::exponential(Span::ms(1)));
+        machine.queues = Queues::Unbound;
+        let o = run(&server(machine.clone(), Arrivals::poisson(rate), Law::exponential(Span::us(500))));
+        let exact = setup_time(usize::try_from(k).unwrap(), rate, 5e-4, 1e-3) * 1e9;
+        close(&format!("{k} CPUs"), o.mean_ns.value, exact, 0.01);
+        machine.queues = Queues::Shared;
+        let bound = run(&server(machine, Arrivals::poisson(rate), Law::exponential(Span::us(500))));
+        assert!(k == 1 || bound.mean_ns.value > 1.05 * exact, "{k} CPUs: {} bound, {exact} not", bound.mean_ns.value);
     }
 }
 

@@ -27,7 +27,7 @@ fn plain(per_s: f64, service_us: u64, cores: u32) -> Server {
     };
     let hop = Hop::of(Law::exponential(Span::us(service_us)));
     let workload = Workload { arrivals: Arrivals::poisson(per_s), hop: vec![hop], rounds: None, limit: None };
-    let run = Run { duration: Span::ms(2000), warmup: Span::ms(200), replications: 2, seed: 5, bins: 5 };
+    let run = Run { duration: Some(Span::ms(2000)), warmup: Some(Span::ms(200)), replications: 2, seed: 5, bins: 5 };
     Server { run, ..Server::of(machine, workload) }
 }
 
@@ -75,8 +75,13 @@ fn any_server() -> impl Strategy<Value = Server> {
                 server.workload.hop[0].iowait = true;
             }
             server.workload.rounds = Some(hops);
-            server.run =
-                Run { duration: Span::ms(120), warmup: Span::ms(20), replications: 1, seed: seed >> 1, bins: 3 };
+            server.run = Run {
+                duration: Some(Span::ms(120)),
+                warmup: Some(Span::ms(20)),
+                replications: 1,
+                seed: seed >> 1,
+                bins: 3,
+            };
             server
         },
     )
@@ -168,7 +173,7 @@ fn the_utilisation_law_holds_with_governors_clocks_and_wake_ups() {
     server.machine[0].timers = None;
     server.machine[0].tick_cost = Span(0);
     (server.machine[0].idle.table, server.machine[0].idle.package_state) = (Some("C1".into()), None);
-    server.run.duration = Span::ms(20_000);
+    server.run.duration = Some(Span::ms(20_000));
     let o = run(&server);
     let exact = o.done_per_s.value * (300e-6 + 5e-6) * 1.4 / 4.0;
     assert!(
@@ -181,7 +186,7 @@ fn the_utilisation_law_holds_with_governors_clocks_and_wake_ups() {
 #[test]
 fn more_than_it_can_do_is_said_and_ends() {
     let mut server = plain(50_000.0, 400, 2);
-    server.run.duration = Span::ms(500);
+    server.run.duration = Some(Span::ms(500));
     let o = run(&server);
     assert!(o.is_saturated && o.machines[0].use_ratio.value > 0.99, "{}", o.machines[0].use_ratio.value);
     assert!(!run(&plain(2000.0, 400, 4)).is_saturated);
@@ -363,7 +368,7 @@ fn an_exit_grows_with_the_sleep_and_is_another_where_another_cpu_ends_it() {
     // One request a millisecond, none near another: a client's CPU sleeps 1 ms less 85 to 110 us.
     server.workload.arrivals =
         Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![1000.0], ..Arrivals::poisson(1.0) };
-    server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+    server.run = Run { duration: Some(Span::ms(500)), warmup: Some(Span::ms(50)), replications: 2, ..Run::default() };
     let p50 = |server: &Server| run(server).quantiles.iter().find(|q| q.q == 0.5).unwrap().ns.value;
     let by_timer = 10.0 + 20.0 * (0.9f64.ln() - 0.1f64.ln()) / 100f64.ln();
     let said = p50(&server);
@@ -398,7 +403,8 @@ fn haltpoll_spins_for_its_window_and_with_none_halts_at_once() {
         server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
         server.workload.arrivals =
             Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![100.0], ..Arrivals::poisson(1.0) };
-        server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+        server.run =
+            Run { duration: Some(Span::ms(500)), warmup: Some(Span::ms(50)), replications: 2, ..Run::default() };
         let states = run(&server).machines.remove(0).states;
         [states[0].time_ratio.value, states[1].time_ratio.value]
     };
@@ -421,7 +427,7 @@ fn cold_work_grows_with_the_time_since_the_last_request_whatever_the_cpu_did_for
     server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
     let every =
         |us: f64| Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![us], ..Arrivals::poisson(1.0) };
-    server.run = Run { duration: Span::ms(500), warmup: Span::ms(50), replications: 2, ..Run::default() };
+    server.run = Run { duration: Some(Span::ms(500)), warmup: Some(Span::ms(50)), replications: 2, ..Run::default() };
     let p50_us = |server: &Server| run(server).quantiles.iter().find(|q| q.q == 0.5).unwrap().ns.value / 1e3;
     // 1 ms is half way from 100 us to 10 ms by logarithm, less what the request takes.
     server.workload.arrivals = every(1000.0);
@@ -454,7 +460,7 @@ fn a_pause_that_kept_ticks_cut_costs_the_kernel_its_whole_length() {
     server.workload.hop = vec![Hop::of(Law::fixed(Span::us(5)))];
     server.workload.arrivals =
         Arrivals { kind: ArrivalKind::Recorded, per_s: None, at_us: vec![10_000.0], ..Arrivals::poisson(1.0) };
-    server.run = Run { duration: Span::ms(900), warmup: Span::ms(100), replications: 2, ..Run::default() };
+    server.run = Run { duration: Some(Span::ms(900)), warmup: Some(Span::ms(100)), replications: 2, ..Run::default() };
     let cpu_us = |server: &Server| run(server).machines[0].cpu_per_request_ns.value / 1e3;
     // Some of the first request's is counted, and not it: one in ninety.
     assert!((cpu_us(&server) - 55.0).abs() < 4.0, "{}", cpu_us(&server));

@@ -9,6 +9,7 @@ mod blocks;
 mod compare_aa;
 mod disk;
 mod cores;
+mod coverage;
 mod history;
 mod icmp;
 mod inspect;
@@ -24,6 +25,7 @@ mod scraper;
 mod profiles;
 mod simulate;
 mod sleepers;
+mod specpower;
 mod startup;
 mod trace;
 mod verdict;
@@ -40,12 +42,20 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, payers, history;
     /// and only when named: verdict, 40 runs of doctor, and verdict-aa, 40 experiments on nothing, which switch idle
-    /// settings (root, 25 and 20 minutes); compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
-    /// blocks kept (--save); replay, which turns idle settings of this machine and back; and recompute, alone: published figures again from raw values
+    /// settings (root, 25 and 20 minutes); compare-aa, half an hour of runs of the same, compared; blocks, shipped
+    /// experiments with their blocks kept (--save); replay, which turns idle settings of this machine and back; and alone:
+    /// recompute, published figures again from raw values; coverage, how often the intervals of simulate hold;
+    /// specpower, the power model beside published results (--table)
     what: Vec<String>,
     /// Pairs of compare-aa; runs of verdict
     #[arg(long, value_name = "N")]
     pairs: Option<usize>,
+    /// Seeds of coverage
+    #[arg(long, value_name = "N", default_value_t = coverage::SEEDS)]
+    seeds: u64,
+    /// Published results for specpower, as CSV
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
     /// A plan of blocks, in place of k0-shop and k3-disk
     #[arg(long, value_name = "PLAN")]
     plan: Vec<String>,
@@ -112,6 +122,12 @@ const ALL: &[(&str, Measure)] = &[
 pub(crate) fn run(args: &Args) -> Result<bool> {
     if args.what.iter().any(|what| what == "recompute") {
         return recompute::run().map(|()| true);
+    }
+    if args.what.iter().any(|what| what == "coverage") {
+        return coverage::run(args.seeds);
+    }
+    if args.what.iter().any(|what| what == "specpower") {
+        return specpower::run(args.table.as_deref());
     }
     let binary = match &args.bin {
         Some(binary) => binary.clone(),

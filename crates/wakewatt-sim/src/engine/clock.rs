@@ -361,17 +361,16 @@ impl Engine {
         let policy = &self.plan.machines[c.machine as usize].policy;
         let clock = c.clock as usize;
         let own = (c.phase == Phase::Idle).then_some(c.idle_state);
-        let state = match self.sibling(cpu) {
-            None => own,
-            Some(other) => {
-                let o = &self.cpus[other];
-                // A core is as shallow as the shallower of its threads.
-                own.and_then(|s| (o.phase == Phase::Idle).then_some(s.min(o.idle_state)))
+        let sibling = self.sibling(cpu).map(|other| &self.cpus[other]);
+        let other = sibling.map(|o| (o.phase == Phase::Idle).then_some(o.idle_state));
+        // A core is as shallow as the shallower of its threads.
+        let (state, watts) = match (own, other) {
+            (Some(own), other) if other != Some(None) => {
+                let state = other.flatten().map_or(own, |other| own.min(other));
+                (Some(state), policy.watts.idle[usize::from(state)][clock])
             }
-        };
-        let watts = match state {
-            None => policy.watts.working[clock],
-            Some(state) => policy.watts.idle[state as usize][clock],
+            (None, Some(None)) => (None, policy.watts.working[clock]),
+            _ => (None, policy.watts.one_thread[clock]),
         };
         let is_deep = state.is_some_and(|s| s as usize >= policy.idle.package_from);
         let core = &mut self.cores[c.core as usize];

@@ -2,7 +2,7 @@
 
 use super::plan::{IdlePlan, Plan};
 use super::times::Times;
-use super::{Engine, Phase, event, kind};
+use super::{Backlog, Engine, Phase, event, kind};
 use hdrhistogram::Histogram;
 
 /// Lengths of idle periods.
@@ -102,6 +102,18 @@ pub struct Bin {
     pub runnable_ns: f64,
 }
 
+/// Equal parts that the duration is cut into, to see how long the past is felt.
+pub(crate) const PARTS: u32 = 128;
+
+/// One of these parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Requests in the machines, summed over time, in nanoseconds.
+    pub in_system_ns: f64,
+    /// Squares of the times of requests that were done, summed: the long ones count most.
+    pub sum_squares: f64,
+}
+
 /// What is kept of a replication.
 #[derive(Clone, Debug)]
 pub struct Counted {
@@ -123,10 +135,14 @@ pub struct Counted {
     pub n_in_system: [usize; 2],
     /// More requests waited than there is room for.
     pub is_overflowed: bool,
+    /// What waited for each group of CPUs that can be a bottleneck, when counting began and at the end.
+    pub backlogs: Vec<[Backlog; 2]>,
     /// Machine by machine.
     pub machines: Vec<MachineCounted>,
-    /// Part by part.
+    /// Part by part of the time series.
     pub bins: Vec<Bin>,
+    /// [`PARTS`] of them.
+    pub parts: Vec<Part>,
 }
 
 impl PartialEq for Counted {
@@ -137,6 +153,8 @@ impl PartialEq for Counted {
             && self.times == other.times
             && self.machines == other.machines
             && self.bins == other.bins
+            && self.parts == other.parts
+            && self.backlogs == other.backlogs
     }
 }
 
@@ -159,6 +177,11 @@ pub(super) struct Counts {
     bins: Vec<Bin>,
     bin_at_ns: u64,
     bin_before: Bin,
+    backlogs: Vec<Backlog>,
+    sum_squares: f64,
+    parts: Vec<Part>,
+    /// All that was counted when the last part ended.
+    part_before: Part,
 }
 
 impl Counts {
@@ -185,6 +208,10 @@ impl Counts {
             bins: Vec::new(),
             bin_at_ns: 0,
             bin_before: Bin::default(),
+            backlogs: Vec::new(),
+            sum_squares: 0.0,
+            parts: Vec::new(),
+            part_before: Part::default(),
         }
     }
 
@@ -201,6 +228,7 @@ impl Counts {
         self.in_system(now, n);
         self.n_done += 1;
         self.sum_ns += took_ns as f64;
+        self.sum_squares += took_ns as f64 * took_ns as f64;
         self.times.record(took_ns);
     }
 
@@ -321,9 +349,32 @@ impl Engine {
         self.counts.since_ns = self.now;
         self.counts.bin_at_ns = self.now;
         self.counts.n_at_start = self.n_requests;
+        self.counts.backlogs = self.backlogs();
+        self.expect_part();
         self.cpus.iter_mut().for_each(|c| c.busy_ns = 0);
         self.cores.iter_mut().for_each(|c| c.joules = 0.0);
         self.packages.iter_mut().for_each(|p| p.asleep_ns = 0);
+    }
+
+    fn expect_part(&mut self) {
+        let n = self.counts.parts.len() as u64 + 1;
+        if n < u64::from(PARTS) {
+            let at = self.plan.warmup_ns + self.plan.duration_ns * n / u64::from(PARTS);
+            self.queue.push(at, event(kind::PART, 0, 0));
+        }
+    }
+
+    /// A part of the duration is over.
+    pub(super) fn end_part(&mut self) {
+        let counts = &mut self.counts;
+        counts.in_system(self.now, self.n_requests);
+        let all = Part { in_system_ns: counts.in_system_ns, sum_squares: counts.sum_squares };
+        let before = std::mem::replace(&mut counts.part_before, all);
+        counts.parts.push(Part {
+            in_system_ns: all.in_system_ns - before.in_system_ns,
+            sum_squares: all.sum_squares - before.sum_squares,
+        });
+        self.expect_part();
     }
 
     fn end_bin(&mut self) {
@@ -351,6 +402,7 @@ impl Engine {
     /// What the replication came to.
     pub(super) fn counted(mut self) -> Counted {
         self.end_bin();
+        self.end_part();
         for m in 0..self.plan.machines.len() {
             let (joules, cores) = self.energy(m);
             let plan = &self.plan.machines[m];
@@ -367,7 +419,9 @@ impl Engine {
             counted.states.truncate(plan.policy.idle.states.len());
             counted.states.iter_mut().zip(still).for_each(|(state, ns)| state.ns += ns);
         }
+        let at_end = self.backlogs();
         let c = self.counts;
+        let backlogs = c.backlogs.into_iter().zip(at_end).map(|(start, end)| [start, end]);
         Counted {
             ns: self.plan.duration_ns,
             n_arrived: c.n_arrived,
@@ -378,8 +432,10 @@ impl Engine {
             sum_ns: c.sum_ns,
             n_in_system: [c.n_at_start, self.n_requests],
             is_overflowed: c.is_overflowed,
+            backlogs: backlogs.collect(),
             machines: c.machines,
             bins: c.bins,
+            parts: c.parts,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A CPU at work: it takes a job, runs a piece of it at its clock, and takes the next one or goes idle.
 
 use super::{Cpu, Engine, NONE, OWN, Phase, event, kind};
+use crate::server::Queues;
 
 impl Engine {
     /// The CPU's own event: it is awake, or its piece of work is done.
@@ -25,7 +26,7 @@ impl Engine {
             j.home = package;
         }
         let slice = self.plan.machines[c.machine as usize].slice_ns;
-        c.chunk = if j.left > slice { slice } else { j.left };
+        c.chunk = if j.left > slice && !j.in_interrupt { slice } else { j.left };
         j.left -= c.chunk;
         self.set_rate(cpu);
         self.expect_end(cpu);
@@ -87,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// Work that comes between, such as a tick or an interrupt.
+    /// Work that comes between, such as a tick.
     fn stretch(&mut self, cpu: usize, work_ns: f64) {
         if work_ns <= 0.0 {
             return;
@@ -158,6 +159,13 @@ impl Engine {
 
     /// What an awake CPU without a job does next.
     pub(super) fn next(&mut self, cpu: usize) {
+        if let Some(interrupt) = self.next_interrupt(cpu) {
+            self.begin(cpu, interrupt);
+            return;
+        }
+        if self.resume(cpu) {
+            return;
+        }
         // A job may have been given to it meanwhile.
         match self.next_job(cpu) {
             Some(job) => {
@@ -171,19 +179,24 @@ impl Engine {
         }
     }
 
-    /// With staggered wake-ups: one that is on its way for nobody is given up, one more begins where work waits.
+    /// Where wake-ups are for the queue: one that nothing waits for any more is given up; staggered, one more begins where work waits.
     fn after_taking(&mut self, cpu: usize) {
         let m = self.cpus[cpu].machine as usize;
-        if self.plan.machines[m].queues != crate::server::Queues::Staggered {
-            return;
+        let (n_waking, n_waiting) = (self.hosts[m].n_waking as usize, self.hosts[m].queue.len());
+        match self.plan.machines[m].queues {
+            Queues::Staggered if n_waiting > 0 => self.wake_one(m),
+            Queues::Staggered | Queues::Unbound if n_waking > n_waiting => self.give_up_waking(m),
+            _ => {}
         }
-        if !self.hosts[m].queue.is_empty() {
-            self.wake_one(m);
-            return;
-        }
+    }
+
+    /// A CPU that wakes for the queue, and for no timer or interrupt of its own, goes back to sleep.
+    fn give_up_waking(&mut self, m: usize) {
+        let has_interrupt = |cpu: usize| self.interrupts.get(cpu).is_some_and(|i| !i.waiting.is_empty());
+        let is_for_queue = |c: &Cpu| c.phase == Phase::Waking && c.job == NONE && c.last_waiting == NONE;
         let first = self.plan.machines[m].first_cpu;
-        let waking = (first..first + self.plan.machines[m].n_cpus).find(|i| self.cpus[*i].phase == Phase::Waking);
-        if let Some(other) = waking.filter(|_| self.hosts[m].n_waking > 0) {
+        let mut all = first..first + self.plan.machines[m].n_cpus;
+        if let Some(other) = all.find(|cpu| is_for_queue(&self.cpus[*cpu]) && !has_interrupt(*cpu)) {
             self.hosts[m].n_waking -= 1;
             self.go_idle(other);
         }
@@ -204,27 +217,53 @@ impl Engine {
         self.wait_last(cpu, job);
     }
 
-    /// An interrupt at a CPU: it wakes it, or comes before what runs there.
+    /// An interrupt at a CPU: it wakes the CPU, preempts a task, or waits for the interrupts before it.
     pub(super) fn interrupt(&mut self, cpu: usize, job: u32) {
-        let work = self.jobs[job as usize].left;
         let c = &self.cpus[cpu];
-        let m = c.machine as usize;
-        match c.phase {
-            Phase::Idle => {
-                self.counts.runnable(self.now, m, 1);
+        self.counts.runnable(self.now, c.machine as usize, 1);
+        match (c.phase, self.jobs.get(c.job as usize)) {
+            (Phase::Idle, _) => {
                 self.cpus[cpu].job = job;
                 self.wake(cpu);
             }
-            Phase::Busy if c.job != NONE => {
-                let rate = c.rate;
-                self.stretch(cpu, work);
-                self.jobs[job as usize].prev = cpu as u32;
-                self.queue.push(self.now + (work / rate + 0.5) as u64, event(kind::INTERRUPTED, 0, job));
+            (Phase::Busy, Some(running)) if !running.in_interrupt => {
+                self.preempt(cpu);
+                self.begin(cpu, job);
             }
-            _ => {
-                self.counts.runnable(self.now, m, 1);
-                self.wait_first(cpu, job);
-            }
+            _ => self.interrupts[cpu].waiting.push_back(job),
+        }
+    }
+
+    /// Puts the running task aside until no interrupt is left.
+    fn preempt(&mut self, cpu: usize) {
+        self.sync(cpu);
+        let c = &self.cpus[cpu];
+        self.interrupts[cpu].preempted = Some((c.job, c.chunk));
+    }
+
+    fn next_interrupt(&mut self, cpu: usize) -> Option<u32> {
+        self.interrupts.get_mut(cpu)?.waiting.pop_front()
+    }
+
+    /// Continues the task that an interrupt preempted, if there is one.
+    fn resume(&mut self, cpu: usize) -> bool {
+        let Some((job, chunk)) = self.interrupts.get_mut(cpu).and_then(|i| i.preempted.take()) else { return false };
+        let c = &mut self.cpus[cpu];
+        (c.job, c.chunk, c.at_ns) = (job, chunk, self.now);
+        self.set_rate(cpu);
+        self.expect_end(cpu);
+        true
+    }
+
+    /// The exit is over and this job is the reason for it; an interrupt that came meanwhile runs first.
+    pub(super) fn begin_awake(&mut self, cpu: usize, job: u32) {
+        self.begin(cpu, job);
+        if self.jobs[job as usize].in_interrupt {
+            return;
+        }
+        if let Some(interrupt) = self.next_interrupt(cpu) {
+            self.preempt(cpu);
+            self.begin(cpu, interrupt);
         }
     }
 

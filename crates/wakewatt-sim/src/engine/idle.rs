@@ -96,7 +96,7 @@ impl Engine {
         // Entering is charged at the power of work.
         let watts = &self.plan.machines[m].policy.watts;
         let entry = idle.entry_ns[state].min(self.now - c.entered_ns) as f64;
-        let more = watts.working[c.clock as usize] - watts.idle[state][c.clock as usize];
+        let more = watts.one_thread[c.clock as usize] - watts.idle[state][c.clock as usize];
         self.cores[c.core as usize].joules +=
             (more * self.plan.machines[m].thread_share * entry * SECONDS_PER_NS).max(0.0);
     }
@@ -115,7 +115,7 @@ impl Engine {
         let machine = &self.plan.machines[self.cpus[cpu].machine as usize];
         let c = &self.cpus[cpu];
         let cost = machine.tick_cost_ns + machine.policy.idle.states[c.idle_state as usize].exit_latency.ns() as f64;
-        let watts = machine.policy.watts.working[c.clock as usize]
+        let watts = machine.policy.watts.one_thread[c.clock as usize]
             - machine.policy.watts.idle[c.idle_state as usize][c.clock as usize];
         self.cores[c.core as usize].joules += (watts * cost / 1e9).max(0.0);
         self.counts.more_system(c.machine as usize, machine.tick_cost_ns);
@@ -254,7 +254,7 @@ impl Engine {
         if job == NONE {
             self.next(cpu);
         } else {
-            self.begin(cpu, job);
+            self.begin_awake(cpu, job);
         }
     }
 

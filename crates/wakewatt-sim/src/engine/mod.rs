@@ -10,6 +10,7 @@ mod bits;
 mod clock;
 mod count;
 mod cpu;
+pub(crate) mod groups;
 mod idle;
 mod minds;
 mod place;
@@ -20,7 +21,9 @@ mod tests;
 mod times;
 mod waiting;
 
-pub use count::{Bin, Counted, MachineCounted, Periods, StateCounted};
+pub(crate) use count::PARTS;
+pub use count::{Bin, Counted, MachineCounted, Part, Periods, StateCounted};
+pub use groups::Backlog;
 
 use crate::queue::Queue;
 use crate::server::{Queues, Refused, Server};
@@ -53,7 +56,7 @@ mod kind {
     pub(super) const SAMPLE: u64 = 7;
     pub(super) const TIMER: u64 = 8;
     pub(super) const BURST: u64 = 9;
-    pub(super) const INTERRUPTED: u64 = 10;
+    pub(super) const PART: u64 = 10;
     pub(super) const CHANGE: u64 = 14;
     pub(super) const MARK: u64 = 15;
 }
@@ -178,6 +181,14 @@ enum Chooser {
     Hwp,
 }
 
+/// Interrupts of a CPU: one runs at a time, in order of arrival, before any task.
+#[derive(Default)]
+struct Interrupts {
+    waiting: VecDeque<u32>,
+    /// The job that an interrupt preempted, and what was left of its piece.
+    preempted: Option<(u32, f64)>,
+}
+
 /// State of a machine beside its CPUs.
 struct Host {
     idle: Bits,
@@ -204,6 +215,8 @@ struct Engine {
     packages: Vec<Package>,
     hosts: Vec<Host>,
     shares: Vec<Share>,
+    /// CPU by CPU; empty where no hop has interrupts on CPUs of their own.
+    interrupts: Vec<Interrupts>,
     /// CPU by CPU, kernel work that waits until the CPU has nothing else to do; empty where no idle state makes any.
     owed: Vec<f64>,
     /// When each CPU last ended work for a request; empty where nobody asks.
@@ -217,7 +230,7 @@ struct Engine {
     services: Random,
     random: Random,
     in_burst: bool,
-    recorded_at: usize,
+    playback: requests::Playback,
     /// Settings change once: samples planned before do not count after.
     epoch: u32,
     counts: Counts,
@@ -256,6 +269,7 @@ impl Engine {
             queue: Queue::with_room(256),
             now: 0,
             cpus: Vec::new(),
+            interrupts: Vec::new(),
             owed: Vec::new(),
             worked_ns: Vec::new(),
             minds: Vec::new(),
@@ -271,7 +285,7 @@ impl Engine {
             services,
             random,
             in_burst: false,
-            recorded_at: 0,
+            playback: requests::Playback::default(),
             epoch: 0,
             counts,
             plan,
@@ -280,6 +294,9 @@ impl Engine {
             choices: Vec::new(),
         };
         (0..engine.plan.machines.len()).for_each(|m| engine.add_machine(m));
+        if engine.plan.stages.iter().any(|s| matches!(s.interrupt, Some((_, Some(_))))) {
+            engine.interrupts.resize_with(engine.cpus.len(), Interrupts::default);
+        }
         Ok(engine)
     }
 
@@ -405,7 +422,7 @@ impl Engine {
                 }
                 kind::TIMER => self.timer(whose as usize),
                 kind::BURST => self.burst(),
-                kind::INTERRUPTED => self.after_interrupt(whose),
+                kind::PART => self.end_part(),
                 kind::CHANGE => self.change(),
                 _ => self.mark(whose),
             }

@@ -26,6 +26,13 @@ impl Engine {
                     }
                 }
             }
+            Queues::Unbound => {
+                self.counts.runnable(self.now, m, 1);
+                self.hosts[m].queue.push_back(job);
+                if (self.hosts[m].n_waking as usize) < self.hosts[m].queue.len() {
+                    self.wake_any(m);
+                }
+            }
             Queues::Staggered => {
                 self.counts.runnable(self.now, m, 1);
                 self.hosts[m].queue.push_back(job);
@@ -36,9 +43,12 @@ impl Engine {
 
     /// One more CPU wakes, if none does already.
     pub(super) fn wake_one(&mut self, m: usize) {
-        if self.hosts[m].n_waking > 0 {
-            return;
+        if self.hosts[m].n_waking == 0 {
+            self.wake_any(m);
         }
+    }
+
+    fn wake_any(&mut self, m: usize) {
         if let Some(cpu) = self.any_idle(m) {
             self.wake(cpu);
         }

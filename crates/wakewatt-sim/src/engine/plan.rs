@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) duration_ns: u64,
     pub(super) warmup_ns: u64,
     pub(super) bins: u32,
+    /// CPUs whose backlog is counted together: which machine, and its CPUs.
+    pub(super) sets: Vec<(usize, Vec<usize>)>,
 }
 
 /// A machine.
@@ -74,8 +76,10 @@ pub(super) struct Policy {
 
 /// Power of a core in watts.
 pub(super) struct Watts {
-    /// At work, by clock.
+    /// At work with all threads, by clock.
     pub(super) working: Vec<f64>,
+    /// The same with one thread at work; of a core that has no other the same as above.
+    pub(super) one_thread: Vec<f64>,
     /// In an idle state, by state, then clock.
     pub(super) idle: Vec<Vec<f64>>,
 }
@@ -140,6 +144,18 @@ impl ClockPlan {
         let step = self.turbo.iter().find(|(cores, _)| n_awake <= *cores).or(self.turbo.last());
         step.map_or(0, |(_, clock)| *clock)
     }
+
+    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package awake.
+    pub(super) fn highest(&self, n_awake: u32) -> usize {
+        let khz = match self.governor {
+            ClockGovernor::Powersave => self.table.min_khz,
+            ClockGovernor::Userspace => self.set_khz.clamp(self.table.min_khz, self.table.max_khz),
+            _ => self.table.max_khz,
+        };
+        // Falling: the first that is no higher.
+        let wanted = self.khz.iter().position(|f| *f <= khz).unwrap_or(0);
+        wanted.max(usize::from(self.cap(n_awake)))
+    }
 }
 
 /// How long leaving an idle state takes.
@@ -153,6 +169,8 @@ pub(super) enum Exit {
 pub(super) struct Stage {
     pub(super) machine: usize,
     pub(super) service: Drawn,
+    /// Its mean.
+    pub(super) service_ns: f64,
     pub(super) cpu_bound: f64,
     pub(super) system: f64,
     pub(super) wait: Option<Drawn>,
@@ -188,7 +206,15 @@ pub(super) enum ArrivalPlan {
     },
     Closed(u64, Drawn),
     Gaps(Drawn),
-    Recorded(Vec<u64>),
+    Recorded(Recording),
+}
+
+/// Recorded times of arrival.
+pub(super) struct Recording {
+    /// In nanoseconds, rising; the last one ends the recording.
+    pub(super) at_ns: Vec<u64>,
+    /// Length of the blocks that are drawn from it at random; none: it is replayed from the beginning.
+    pub(super) block_ns: Option<u64>,
 }
 
 impl Plan {
@@ -208,16 +234,19 @@ impl Plan {
         }
         let flows: Vec<bool> = (0..stages.len()).map(|i| flows(&stages[i], &stages[(i + 1) % stages.len()])).collect();
         stages.iter_mut().zip(flows).for_each(|(stage, flows)| stage.flows = flows);
-        Ok(Plan {
+        let mut plan = Plan {
             machines,
             stages,
             rounds: u16::try_from(server.workload.rounds.unwrap_or(1)).unwrap_or(u16::MAX),
             arrivals: arrivals(&server.workload.arrivals),
             limit: server.workload.limit.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX),
-            duration_ns: server.run.duration.ns(),
-            warmup_ns: server.run.warmup.ns(),
+            duration_ns: server.run.counted().ns(),
+            warmup_ns: server.run.before().ns(),
             bins: server.run.bins,
-        })
+            sets: Vec::new(),
+        };
+        plan.sets = super::groups::sets(&plan);
+        Ok(plan)
     }
 }
 
@@ -285,6 +314,10 @@ pub(super) fn policy(m: &Machine) -> Policy {
     };
     let watts = Watts {
         working: ghz.iter().map(|g| p.working_w(*g, top)).collect(),
+        one_thread: ghz
+            .iter()
+            .map(|g| if m.threads > 1 { p.one_thread_w(*g, top) } else { p.working_w(*g, top) })
+            .collect(),
         idle: idle.states.iter().map(watts_of).collect(),
     };
     Policy { idle, clock, power: m.power.clone(), watts }
@@ -409,6 +442,9 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
     }
 }
 
+/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and their number differs as it does in the recording.
+const BLOCKS: u64 = 50;
+
 /// Speeds of a hop by the clocks of its machine.
 pub(super) fn speeds(cpu_bound: f64, clock: &ClockPlan) -> Vec<f64> {
     let at = |khz: &u32| 1.0 / (cpu_bound * clock.reference_khz / f64::from(*khz) + 1.0 - cpu_bound);
@@ -438,6 +474,7 @@ fn stage(hop: &Hop, server: &Server, machines: &[MachinePlan]) -> Result<Stage, 
     Ok(Stage {
         machine,
         service: Drawn::of(&hop.service),
+        service_ns: hop.service.mean_ns(),
         cpu_bound: hop.cpu_bound,
         system: hop.system,
         wait: hop.wait.as_ref().map(Drawn::of),
@@ -465,6 +502,11 @@ fn arrivals(a: &Arrivals) -> ArrivalPlan {
         },
         ArrivalKind::Closed => ArrivalPlan::Closed(a.clients.unwrap_or(1), think),
         ArrivalKind::Gaps => ArrivalPlan::Gaps(think),
-        ArrivalKind::Recorded => ArrivalPlan::Recorded(a.at_us.iter().map(|us| (us * 1000.0) as u64).collect()),
+        ArrivalKind::Recorded => {
+            let at_ns: Vec<u64> = a.at_us.iter().map(|us| (us * 1000.0) as u64).collect();
+            let length_ns = at_ns.last().copied().unwrap_or(0);
+            let block_ns = (length_ns / BLOCKS).max(1);
+            ArrivalPlan::Recorded(Recording { block_ns: a.is_resampled().then_some(block_ns), at_ns })
+        }
     }
 }

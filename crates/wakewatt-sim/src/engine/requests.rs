@@ -1,8 +1,49 @@
 //! The way of a request: it arrives, is worked on stage by stage, waits between, and leaves.
 
-use super::plan::ArrivalPlan;
+use super::plan::{ArrivalPlan, Recording};
 use super::{Engine, Job, MOST_JOBS, NONE, OWN, event, kind};
 use crate::ziggurat::exponential;
+use wakewatt_core::stats::random::Random;
+
+/// Where a recording is being played: a circular block bootstrap by time (Politis & Romano 1992), or the whole of it again and again.
+#[derive(Default)]
+pub(super) struct Playback {
+    /// The next arrival in the recording.
+    at: usize,
+    /// Turns that are complete, within the block.
+    turns: u64,
+    /// When the block begins, and where in the recording; none before the first.
+    block: Option<(u64, u64)>,
+}
+
+impl Playback {
+    /// When the next one arrives.
+    fn next(&mut self, recording: &Recording, random: &mut Random) -> Option<u64> {
+        let (at_ns, length_ns) = (&recording.at_ns, *recording.at_ns.last()?);
+        let mut block = self.block.unwrap_or_else(|| self.enter(0, recording, random));
+        loop {
+            let ahead_ns = (self.turns * length_ns + at_ns[self.at]).saturating_sub(block.1);
+            match recording.block_ns {
+                Some(block_ns) if ahead_ns >= block_ns => block = self.enter(block.0 + block_ns, recording, random),
+                _ => {
+                    self.at += 1;
+                    if self.at == at_ns.len() {
+                        (self.at, self.turns) = (0, self.turns + 1);
+                    }
+                    return Some(block.0 + ahead_ns);
+                }
+            }
+        }
+    }
+
+    /// Begins a block at a time.
+    fn enter(&mut self, begins_ns: u64, recording: &Recording, random: &mut Random) -> (u64, u64) {
+        let length_ns = recording.at_ns.last().copied().unwrap_or(0);
+        let from_ns = recording.block_ns.map_or(0, |_| random.below(length_ns.max(1)));
+        (self.at, self.turns) = (recording.at_ns.partition_point(|at| *at < from_ns), 0);
+        *self.block.insert((begins_ns, from_ns))
+    }
+}
 
 impl Engine {
     pub(super) fn start_arrivals(&mut self) {
@@ -40,13 +81,9 @@ impl Engine {
                 gap_ns[usize::from(self.in_burst)].map(|gap| exponential(&mut self.arrivals) * gap)
             }
             ArrivalPlan::Gaps(law) => Some(law.draw(&mut self.arrivals)),
-            ArrivalPlan::Recorded(at) => {
-                let n = at.len();
-                let (turn, place) = (self.recorded_at / n.max(1), self.recorded_at % n.max(1));
-                let (Some(at), Some(length)) = (at.get(place), at.last()) else { return };
-                let due = turn as u64 * length + at;
-                self.recorded_at += 1;
-                Some(due.saturating_sub(self.now) as f64)
+            ArrivalPlan::Recorded(recording) => {
+                let due = self.playback.next(recording, &mut self.arrivals);
+                due.map(|due| due.saturating_sub(self.now) as f64)
             }
             ArrivalPlan::Closed(..) => None,
         };

@@ -8,20 +8,6 @@ use super::{Engine, NONE, OWN};
 impl Engine {
     /// Behind all others.
     pub(super) fn wait_last(&mut self, cpu: usize, job: u32) {
-        self.wait(cpu, job);
-        self.cpus[cpu].last_waiting = job;
-    }
-
-    /// Before all others.
-    pub(super) fn wait_first(&mut self, cpu: usize, job: u32) {
-        self.wait(cpu, job);
-        if self.cpus[cpu].last_waiting == NONE {
-            self.cpus[cpu].last_waiting = job;
-        }
-    }
-
-    /// Between the last and the first.
-    fn wait(&mut self, cpu: usize, job: u32) {
         let c = &self.cpus[cpu];
         let m = usize::from(c.machine);
         let next = match self.jobs.get(c.last_waiting as usize) {
@@ -32,6 +18,7 @@ impl Engine {
             last.next = job;
         }
         self.jobs[job as usize].next = next;
+        self.cpus[cpu].last_waiting = job;
         let may_move = self.may_move(job);
         let host = &mut self.hosts[m];
         host.waiting.insert(cpu - self.plan.machines[m].first_cpu);
@@ -62,9 +49,8 @@ impl Engine {
         Some(first)
     }
 
-    /// Neither the machine's own work nor an interrupt's goes elsewhere.
+    /// The machine's own work stays on its CPU.
     pub(super) fn may_move(&self, job: u32) -> bool {
-        let j = &self.jobs[job as usize];
-        j.stage != OWN && !j.in_interrupt
+        self.jobs[job as usize].stage != OWN
     }
 }

@@ -27,7 +27,8 @@ pub use loads::{Loaded, Loads};
 pub use model::Numbers;
 use model::Subject;
 
-use crate::server::Server;
+use crate::sensitivity::{Moved, sensitivity};
+use crate::server::{Quantity, Server};
 use serde::{Deserialize, Serialize};
 use wakewatt_core::samples::load::Kind;
 
@@ -56,6 +57,9 @@ pub struct Fitted {
     /// How many predictions were as good as they should be.
     #[serde(default)]
     pub hits: Hits,
+    /// Assumptions that move the prediction of the middle level most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitivity: Vec<Moved>,
 }
 
 /// A fit and its predictions.
@@ -237,6 +241,16 @@ fn from_where_it_was(fitted: &Beside, changed: Took) -> (Took, Doubt) {
     (took, doubt)
 }
 
+/// Which assumption moves the prediction of the middle level most.
+fn sensitive(model: &Calibrated<'_>, other: &Under, n_threads: usize) -> Result<Vec<Moved>, FitError> {
+    let failed = |e: String| FitError::Model(e);
+    let levels = &model.subject.load.levels;
+    let Some(level) = levels.get(levels.len() / 2) else { return Ok(Vec::new()) };
+    let server = model::server(&model.subject, level, &model.numbers);
+    let server = server.with(&other.set).map_err(|e| failed(e.to_string()))?;
+    sensitivity(&server, &[Quantity::P50Us, Quantity::CpuUs], n_threads).map_err(|e| failed(e.to_string()))
+}
+
 fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threads: usize) -> Result<Fitted, FitError> {
     let of_other = |level: &Loaded| {
         let there = held.and_then(|h| h.levels.iter().find(|l| l.name == level.name));
@@ -266,5 +280,6 @@ fn foretold(model: &Calibrated<'_>, held: Option<&Loads>, other: &Under, n_threa
         worst_ratio: worst.map(|(ratio, _)| ratio),
         worst_range: worst.and_then(|(_, range)| range),
         cold: model.subject.cold.clone(),
+        sensitivity: sensitive(model, other, n_threads)?,
     })
 }

@@ -172,8 +172,8 @@ pub(super) fn server(subject: &Subject<'_>, level: &Loaded, numbers: &Numbers) -
     server.name = "fitted".into();
     server.run.seed = SEED;
     server.run.replications = REPLICATIONS;
-    server.run.duration = span(REQUESTS / level.per_s * 1e9);
-    server.run.warmup = span(REQUESTS / 20.0 / level.per_s * 1e9);
+    server.run.duration = Some(span(REQUESTS / level.per_s * 1e9));
+    server.run.warmup = Some(span(REQUESTS / 20.0 / level.per_s * 1e9));
     server
 }
 

@@ -1,13 +1,20 @@
 //! What replications come to: each number with the interval that they allow, labelled as modelled.
 //!
-//! An interval is Student's t over the replications' own values: they are independent, which the requests of one run are not. It says how
-//! well the model's number is known, not how well the model fits a machine. With one replication there is none.
+//! An interval is Student's t over the replications: they are independent, which the requests of one run are not. It says how well the model's number
+//! is known, not how well the model fits a machine. Times and their quantiles are of all replications together, and each replication's distance from
+//! that gives the interval (sectioning, Asmussen & Glynn 2007, III.5): a quantile of one replication is biased, and its bias widens the interval.
+//! Arrivals that are resampled from a recording add that the recording is one sample of them. Where a run is too short for an interval to hold
+//! (`interval.rs`) there is none, and the length that is needed.
 
 mod estimate;
+mod interval;
 mod of;
 
-pub use crate::engine::{Bin, Counted, MachineCounted, Periods, StateCounted};
+pub use crate::engine::{Backlog, Bin, Counted, MachineCounted, Part, Periods, StateCounted};
 pub use estimate::Estimate;
+use estimate::Spread;
+pub use interval::NoInterval;
+pub(crate) use interval::recorded_ns;
 
 use serde::{Deserialize, Serialize};
 use wakewatt_core::distribution::Distribution;
@@ -25,6 +32,8 @@ pub struct Outcome {
     pub n_replications: u32,
     /// Simulated time that counts, of each replication, in nanoseconds.
     pub duration_ns: u64,
+    /// Simulated time before it, which does not count, in nanoseconds.
+    pub warmup_ns: u64,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Requests that came, per second.
@@ -33,8 +42,14 @@ pub struct Outcome {
     pub done_per_s: Estimate,
     /// Part of the requests that was turned away.
     pub turned_away_ratio: f64,
-    /// Did more come than the machines can do? Times then grow with the duration and say nothing.
+    /// Does more arrive than some CPU, cpuset or machine can do? Times then grow with the duration and mean nothing.
     pub is_saturated: bool,
+    /// Where that is, in words: `CPU 0 of server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
+    /// Why times have no interval; none where they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<NoInterval>,
     /// How long requests took, on average, in nanoseconds.
     pub mean_ns: Estimate,
     /// Quantiles of it.

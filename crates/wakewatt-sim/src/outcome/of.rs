@@ -1,9 +1,13 @@
 //! From the counts of replications to an outcome.
 
 use super::{
-    BinOutcome, Counted, Estimate, MachineOutcome, Outcome, Periods, PeriodsOutcome, QuantileOutcome, StateOutcome,
+    BinOutcome, Counted, Estimate, MachineOutcome, NoInterval, Outcome, Periods, PeriodsOutcome, QuantileOutcome,
+    Spread, StateOutcome,
 };
-use crate::server::{ArrivalKind, IdleState, Machine, Server, table};
+use crate::engine::groups::{Group, groups, has_grown};
+use crate::server::{IdleState, Machine, Server, table};
+use hdrhistogram::Histogram;
+use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::distribution::{Distribution, QUANTILES, histogram};
 use wakewatt_core::samples::Label;
 
@@ -20,11 +24,26 @@ impl Outcome {
             let _ = all.add(&run.times);
         }
         let per_s = |n: u64, run: &Counted| n as f64 * 1e9 / run.ns as f64;
+        let bottleneck = bottleneck(server, runs);
+        let is_saturated = bottleneck.is_some() || runs.iter().any(|r| r.is_overflowed);
+        let no_interval = NoInterval::of(server, runs, is_saturated);
+        let spread = Spread::among(server);
+        // Each replication's own, beside that of all together.
+        let time = |all: f64, each: Vec<f64>, is_tail: bool| match no_interval {
+            None => spread.time(all, &each, is_tail),
+            Some(_) => Estimate { value: all, half: None },
+        };
+        let n_done: u64 = runs.iter().map(|r| r.n_done).sum();
+        let means = runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64).collect();
+        let mean_ns = time(part(runs.iter().map(|r| r.sum_ns).sum(), n_done as f64), means, false);
         let fewest = runs.iter().map(|r| r.n_done).min().unwrap_or(0) as f64;
         let quantiles = QUANTILES
             .into_iter()
             .filter(|q| fewest * (1.0 - q) >= 10.0 || (*q <= 0.5 && fewest >= 10.0))
-            .map(|q| QuantileOutcome { q, ns: Estimate::of(runs.iter().map(|r| r.times.value_at_quantile(q) as f64)) })
+            .map(|q| {
+                let at = |times: &Histogram<u64>| times.value_at_quantile(q) as f64;
+                QuantileOutcome { q, ns: time(at(&all), runs.iter().map(|r| at(&r.times)).collect(), q > 0.5) }
+            })
             .collect();
         let wall = |r: &Counted| r.machines.iter().map(|m| m.wall_joules).sum::<f64>();
         let (arrived, away): (u64, u64) = runs.iter().fold((0, 0), |(a, t), r| (a + r.n_arrived, t + r.n_turned_away));
@@ -32,39 +51,63 @@ impl Outcome {
             label: Label::Modelled,
             name: server.name.clone(),
             n_replications: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-            duration_ns: server.run.duration.ns(),
+            duration_ns: server.run.counted().ns(),
+            warmup_ns: server.run.before().ns(),
             seed: server.run.seed,
-            offered_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_arrived, r))),
-            done_per_s: Estimate::of(runs.iter().map(|r| per_s(r.n_done, r))),
+            offered_per_s: spread.of(runs.iter().map(|r| per_s(r.n_arrived, r))),
+            done_per_s: spread.of(runs.iter().map(|r| per_s(r.n_done, r))),
             turned_away_ratio: part(away as f64, arrived as f64),
-            is_saturated: server.workload.arrivals.kind != ArrivalKind::Closed && is_saturated(runs),
-            mean_ns: Estimate::of(runs.iter().filter(|r| r.n_done > 0).map(|r| r.sum_ns / r.n_done as f64)),
+            is_saturated,
+            no_interval,
+            bottleneck,
+            mean_ns,
             quantiles,
             times: Distribution::of(&all),
-            in_system: Estimate::of(runs.iter().map(|r| r.in_system_ns / r.ns as f64)),
-            wall_w: Estimate::of(runs.iter().map(|r| wall(r) * 1e9 / r.ns as f64)),
-            per_joule: Estimate::of(runs.iter().map(|r| part(r.n_done as f64, wall(r)))),
-            machines: (0..server.machine.len()).map(|m| machine(&server.machine[m], m, runs)).collect(),
+            in_system: spread.of(runs.iter().map(|r| r.in_system_ns / r.ns as f64)),
+            wall_w: spread.of(runs.iter().map(|r| wall(r) * 1e9 / r.ns as f64)),
+            per_joule: spread.of(runs.iter().map(|r| part(r.n_done as f64, wall(r)))),
+            machines: (0..server.machine.len()).map(|m| machine(&server.machine[m], m, runs, spread)).collect(),
             series: series(server, runs),
         }
     }
 }
 
-/// More than one in fifty of those that came were left behind, in all replications together, and not just a few.
-fn is_saturated(runs: &[Counted]) -> bool {
-    let grown: f64 = runs.iter().map(|r| r.n_in_system[1] as f64 - r.n_in_system[0] as f64).sum();
-    let arrived: f64 = runs.iter().map(|r| (r.n_arrived - r.n_turned_away) as f64).sum();
-    let busiest = |r: &Counted| r.machines.iter().any(|m| part_busy(m, r.ns) > 0.97);
-    runs.iter().any(|r| r.is_overflowed) || (grown > 0.02 * arrived && grown > 10.0 && runs.iter().any(busiest))
+/// The group of CPUs that is asked for more than it can do: by what is offered the smallest one, by what grew the largest one.
+fn bottleneck(server: &Server, runs: &[Counted]) -> Option<String> {
+    let groups = groups(server);
+    let is_bounded = server.workload.limit.is_some() || server.change.is_some();
+    let n_cpus = |i: &usize| groups[*i].cpus.len();
+    let is_offered_more = |i: &usize| groups[*i].offered_ratio.is_some_and(|ratio| ratio >= 1.0 - 1e-9);
+    let has_grown = |i: &usize| has_backlog(runs, *i, &groups[*i]);
+    let offered = (0..groups.len()).filter(|_| !is_bounded).filter(is_offered_more).min_by_key(n_cpus);
+    let found = offered.or_else(|| (0..groups.len()).filter(has_grown).max_by_key(n_cpus))?;
+    let group = &groups[found];
+    let machine = server.machine.get(group.machine)?;
+    let cpus: CpuSet = group.cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect();
+    Some(match group.cpus.len() as u64 {
+        n if n == machine.n_cpus() && n > 1 => format!("{}, all CPUs", machine.name),
+        1 => format!("{}, CPU {cpus}", machine.name),
+        _ => format!("{}, CPUs {cpus}", machine.name),
+    })
 }
 
-fn part_busy(m: &crate::engine::MachineCounted, ns: u64) -> f64 {
-    part(m.busy_ns.iter().sum::<u64>() as f64, ns as f64 * m.busy_ns.len() as f64)
+/// Did what waits for a group grow, in all replications together, while its CPUs were at work all the time?
+fn has_backlog(runs: &[Counted], i: usize, group: &Group) -> bool {
+    let ends = || runs.iter().filter_map(|r| r.backlogs.get(i));
+    let grown_ns: f64 = ends().map(|[start, end]| end.ns - start.ns).sum();
+    let (ns, n) = ends().fold((0.0, 0), |(ns, n), [_, end]| (ns + end.ns, n + end.n));
+    let cpu_ns = runs.iter().map(|r| r.ns as f64).sum::<f64>() * group.cpus.len() as f64;
+    let busy = |r: &Counted| {
+        let of = r.machines.get(group.machine).map(|m| group.cpus.iter().filter_map(|cpu| m.busy_ns.get(*cpu)).sum());
+        of.unwrap_or(0u64) as f64
+    };
+    let is_busy = runs.iter().map(busy).sum::<f64>() > 0.97 * cpu_ns;
+    is_busy && has_grown(grown_ns, cpu_ns, part(ns, n as f64))
 }
 
-fn machine(machine: &Machine, m: usize, runs: &[Counted]) -> MachineOutcome {
+fn machine(machine: &Machine, m: usize, runs: &[Counted], spread: Spread) -> MachineOutcome {
     let each = |f: &dyn Fn(&crate::engine::MachineCounted, f64, f64) -> f64| {
-        Estimate::of(runs.iter().filter_map(|r| Some(f(r.machines.get(m)?, r.ns as f64, r.n_done as f64))))
+        spread.of(runs.iter().filter_map(|r| Some(f(r.machines.get(m)?, r.ns as f64, r.n_done as f64))))
     };
     let busy = |c: &crate::engine::MachineCounted| c.busy_ns.iter().sum::<u64>() as f64;
     let n_cpus = machine.n_cpus() as f64;

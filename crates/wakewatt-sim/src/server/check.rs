@@ -95,8 +95,9 @@ impl Server {
             if !self.setting.iter().any(|s| s.name == change.setting) {
                 return refuse("change.setting", format!("there is no [[setting]] named {:?}", change.setting));
             }
-            if change.at >= self.run.duration {
-                return refuse("change.at", format!("{} is not before the end, {}", change.at, self.run.duration));
+            let end = self.run.counted();
+            if change.at >= end {
+                return refuse("change.at", format!("{} is not before the end, {end}", change.at));
             }
         }
         Ok(())
@@ -104,22 +105,18 @@ impl Server {
 
     fn check_run(&self) -> Checked {
         let run = &self.run;
-        if run.duration.ns() < 1000 || run.duration > Span(100_000_000_000_000) {
-            return refuse("run.duration", format!("{} given; give 1us to 100000s", run.duration));
+        let (counted, before) = (run.counted(), run.before());
+        if counted.ns() < 1000 || counted > Span(100_000_000_000_000) {
+            return refuse("run.duration", format!("{counted} given; give 1us to 100000s"));
         }
-        if run.warmup > Span(100_000_000_000_000) {
-            return refuse("run.warmup", format!("{} given; give up to 100000s", run.warmup));
+        if before > Span(100_000_000_000_000) {
+            return refuse("run.warmup", format!("{before} given; give up to 100000s"));
         }
         within("run.replications", f64::from(run.replications), 1.0, 10_000.0)?;
         within("run.bins", f64::from(run.bins), 1.0, 10_000.0)?;
-        let seconds = (run.duration.seconds() + run.warmup.seconds()) * f64::from(run.replications);
+        let seconds = (counted.seconds() + before.seconds()) * f64::from(run.replications);
         let requests = self.workload.most_per_s() * seconds;
-        let hops = self.workload.hop.len() as f64 * f64::from(self.workload.rounds.unwrap_or(1));
-        let own = |m: &Machine| {
-            let timers = m.timers.as_ref().map_or(0.0, |t| 1.0 / t.every.seconds());
-            m.n_cpus() as f64 * (f64::from(m.hz) + timers)
-        };
-        let events = requests * hops + self.machine.iter().map(own).sum::<f64>() * seconds;
+        let events = self.most_events_per_s() * seconds;
         if events > MOST_EVENTS {
             return refuse(
                 "run.duration",
@@ -135,6 +132,16 @@ impl Server {
             );
         }
         Ok(())
+    }
+
+    /// An upper bound of hops, ticks and timers per second.
+    pub(crate) fn most_events_per_s(&self) -> f64 {
+        let hops = self.workload.hop.len() as f64 * f64::from(self.workload.rounds.unwrap_or(1));
+        let own = |m: &Machine| {
+            let timers = m.timers.as_ref().map_or(0.0, |t| 1.0 / t.every.seconds());
+            m.n_cpus() as f64 * (f64::from(m.hz) + timers)
+        };
+        self.workload.most_per_s() * hops + self.machine.iter().map(own).sum::<f64>()
     }
 }
 
@@ -339,6 +346,7 @@ fn check_power(p: &Power, at: &str) -> Checked {
         ("poll_activity", p.poll_activity),
         ("gated_share", p.gated_share),
         ("deep_share", p.deep_share),
+        ("one_thread_share", p.one_thread_share),
     ];
     for (name, value) in shares {
         within(&format!("{at}.{name}"), value, 0.0, 1.0)?;

@@ -60,10 +60,12 @@ pub struct Server {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// Simulated time that counts, of each replication: `20s`.
-    pub duration: Span,
-    /// Simulated before, and not counted: `2s`.
-    pub warmup: Span,
+    /// Simulated time that counts, of each replication: `20s`. If not given, as long as the intervals need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// Simulated before, and not counted: `2s`. If not given, a tenth of the duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Span>,
     /// Replications with different random numbers; the intervals come from them.
     pub replications: u32,
     /// Seed of all random numbers.
@@ -74,7 +76,19 @@ pub struct Run {
 
 impl Default for Run {
     fn default() -> Run {
-        Run { duration: Span::ms(10_000), warmup: Span::ms(1000), replications: 8, seed: 1, bins: 40 }
+        Run { duration: None, warmup: None, replications: 8, seed: 1, bins: 40 }
+    }
+}
+
+impl Run {
+    /// Simulated time that counts; the first one tried where the file leaves it open.
+    pub fn counted(&self) -> Span {
+        self.duration.unwrap_or(Span::ms(10_000))
+    }
+
+    /// Simulated before it.
+    pub fn before(&self) -> Span {
+        self.warmup.unwrap_or(Span(self.counted().ns() / 10))
     }
 }
 

@@ -34,8 +34,10 @@ pub struct Power {
     pub uncore_w: f64,
     /// A package without its cores while it sleeps.
     pub uncore_sleep_w: f64,
-    /// Dynamic power of a core that works at the highest clock.
+    /// Dynamic power of a core that works at the highest clock, with all its threads.
     pub core_dynamic_w: f64,
+    /// Part of it that a core with SMT draws while one of its two threads works.
+    pub one_thread_share: f64,
     /// Leakage of a core at the highest clock's voltage.
     pub core_leakage_w: f64,
     /// Voltage at no clock at all, of the line.
@@ -58,6 +60,9 @@ pub struct Power {
     pub psu: Vec<PsuPoint>,
 }
 
+/// Calibrated: see docs/methods/simulate-watts.md.
+const ONE_THREAD_SHARE: f64 = 0.5;
+
 impl Default for Power {
     fn default() -> Power {
         Power {
@@ -67,6 +72,7 @@ impl Default for Power {
             uncore_w: 29.6,
             uncore_sleep_w: 11.0,
             core_dynamic_w: 2.8,
+            one_thread_share: ONE_THREAD_SHARE,
             core_leakage_w: 1.2,
             volt_base: 0.6,
             volt_per_ghz: 0.2,
@@ -93,9 +99,14 @@ impl Power {
         dynamic * dynamic_share + self.core_leakage_w * (v / top_v) * leakage_share
     }
 
-    /// A core at work, in watts.
+    /// A core at work with all its threads, in watts.
     pub fn working_w(&self, ghz: f64, top_ghz: f64) -> f64 {
         self.core(ghz, top_ghz, self.activity, 1.0)
+    }
+
+    /// A core with SMT of which one thread works.
+    pub fn one_thread_w(&self, ghz: f64, top_ghz: f64) -> f64 {
+        self.core(ghz, top_ghz, self.activity * self.one_thread_share, 1.0)
     }
 
     /// A core that polls.

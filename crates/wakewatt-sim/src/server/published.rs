@@ -85,6 +85,28 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::MeanUs => "mean",
+            Quantity::P50Us => "p50",
+            Quantity::P90Us => "p90",
+            Quantity::P99Us => "p99",
+            Quantity::DonePerS => "requests done",
+            Quantity::UsePercent => "CPU use",
+            Quantity::SystemCpus => "CPUs in the kernel",
+            Quantity::CpuUs => "CPU time per request",
+            Quantity::Load => "load",
+            Quantity::WallW => "watts",
+            Quantity::DcW => "watts behind the supply",
+            Quantity::PerJoule => "requests per joule",
+            Quantity::DeepestPercent => "time in the deepest idle state",
+            Quantity::PackageAsleepPercent => "time that packages sleep",
+            Quantity::FirstPackagePercent => "CPU use of the first package",
+            Quantity::LastPackagePercent => "CPU use of the last package",
+        }
+    }
+
     /// Its unit for people.
     pub fn unit(self) -> &'static str {
         match self {

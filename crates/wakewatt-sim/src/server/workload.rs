@@ -66,7 +66,8 @@ pub struct Arrivals {
     /// closed: how long a client thinks; gaps: from one arrival to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Law>,
-    /// recorded: times of arrival in microseconds, rising; the last one ends a turn.
+    /// recorded: times of arrival in microseconds, rising; the last one ends the recording. From 2000 arrivals on they are resampled in blocks; fewer are
+    /// replayed again and again, and nothing has an interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_us: Vec<f64>,
     /// steps: percent of the maximum, level by level; 0 is active idle.
@@ -74,10 +75,33 @@ pub struct Arrivals {
     pub percent: Vec<f64>,
 }
 
+/// Fewer arrivals make blocks of too few.
+const LEAST_RESAMPLED: usize = 2000;
+
 impl Arrivals {
     /// Independent of each other.
     pub fn poisson(per_s: f64) -> Arrivals {
         Arrivals { kind: ArrivalKind::Poisson, per_s: Some(per_s), ..Arrivals::default() }
+    }
+
+    /// Requests per second on average, where that does not depend on answers.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        let per_s = self.per_s.unwrap_or(0.0);
+        match self.kind {
+            ArrivalKind::Poisson | ArrivalKind::Steps => Some(per_s),
+            ArrivalKind::Bursts => {
+                let (burst, quiet) = (self.burst?.seconds(), self.quiet?.seconds());
+                Some((self.burst_per_s? * burst + per_s * quiet) / (burst + quiet))
+            }
+            ArrivalKind::Gaps => Some(1e9 / self.think.as_ref()?.mean_ns()),
+            ArrivalKind::Recorded => Some(self.at_us.len() as f64 * 1e6 / self.at_us.last()?),
+            ArrivalKind::Closed => None,
+        }
+    }
+
+    /// Are arrivals drawn from a recording in blocks? One with fewer arrivals is replayed as it is.
+    pub fn is_resampled(&self) -> bool {
+        self.kind == ArrivalKind::Recorded && self.at_us.len() >= LEAST_RESAMPLED
     }
 
     /// A closed loop.

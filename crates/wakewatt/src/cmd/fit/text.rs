@@ -7,6 +7,7 @@ use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, show_ns};
 use wakewatt_sim::fit::{AIM, Beside, Fitted, Off};
+use wakewatt_sim::sensitivity::sentence;
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
@@ -53,6 +54,9 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
     if let Some(worst) = f.worst_ratio {
         let off = Off { ratio: Some(worst), range: f.worst_range, is_endless: false };
         let _ = writeln!(out, "largest error of a prediction: {}", signed(off));
+    }
+    if let Some(words) = sentence(&f.sensitivity) {
+        let _ = writeln!(out, "{words}");
     }
     hits(&f.hits).into_iter().for_each(|words| {
         let _ = writeln!(out, "{words}");

@@ -21,7 +21,8 @@ use wakewatt_core::visible;
 use wakewatt_host::input;
 use wakewatt_sim::examples::{EXAMPLES, example};
 use wakewatt_sim::samples::samples;
-use wakewatt_sim::server::Server;
+use wakewatt_sim::sensitivity;
+use wakewatt_sim::server::{Server, ServerError};
 use wakewatt_sim::study::study;
 
 /// Runs it.
@@ -57,7 +58,9 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
     let nowhere = Tree::default();
     let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let saving = saved::start(args.save.as_deref(), "simulate", &nowhere)?;
-    let found = study(&server, &args.sweep, &args.setting, n_threads).map_err(|e| refused(e.to_string()))?;
+    let failed = |e: ServerError| refused(e.to_string());
+    let mut found = study(&server, &args.sweep, &args.setting, n_threads).map_err(failed)?;
+    found.sensitivity = sensitivity::of_study(&server, &found, n_threads).map_err(failed)?;
     // Files first: a terminal that is gone must not cost them.
     if let Some(page) = &page {
         super::write_page(page, &ModelledReport::of_study(&server, &found), &path.to_string_lossy())?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, three_digits};
 use wakewatt_sim::examples::Example;
 use wakewatt_sim::outcome::{Estimate, Outcome};
+use wakewatt_sim::sensitivity::sentence;
 use wakewatt_sim::server::Against;
 use wakewatt_sim::study::{Held, Point, Study};
 
@@ -64,8 +65,13 @@ pub(super) fn study(s: &Study, has_details: bool, width: usize) -> String {
     let rows: Vec<Vec<String>> = s.points.iter().map(|p| row(p, is_swept)).collect();
     out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 1 }.text(width));
     for p in s.points.iter().filter(|p| p.outcome.is_saturated) {
-        let _ =
-            writeln!(out, "{}: more came than it can do; its times grow with the duration and say nothing", name(p));
+        let at = p.outcome.bottleneck.as_ref().map_or(String::new(), |at| format!(" ({at})"));
+        let _ = writeln!(out, "{}: saturated{at}; its times grow with the duration and mean nothing", name(p));
+    }
+    for (p, why) in
+        s.points.iter().filter(|p| !p.outcome.is_saturated).filter_map(|p| Some((p, p.outcome.no_interval?)))
+    {
+        let _ = writeln!(out, "{}: times without an interval: {why}", name(p));
     }
     if has_details {
         s.points.iter().for_each(|p| out.push_str(&details(p, width)));
@@ -77,8 +83,11 @@ pub(super) fn study(s: &Study, has_details: bool, width: usize) -> String {
     let n = s.points.first().map_or(0, |p| p.outcome.n_replications);
     let _ = writeln!(
         out,
-        "\nIntervals (±) are of 95 %, from {n} replications: how well the model's number is known, not how well the model fits a machine."
+        "\nIntervals (±): at least 95 %, over {n} replications. They show how well the model's number is known, not how well the model fits a machine."
     );
+    if let Some(words) = sentence(&s.sensitivity) {
+        let _ = writeln!(out, "{words}.");
+    }
     if !s.about.is_empty() {
         let _ = writeln!(out, "Assumed: {}", s.about.split_whitespace().collect::<Vec<_>>().join(" "));
     }

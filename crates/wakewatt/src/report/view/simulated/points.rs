@@ -11,7 +11,7 @@ use super::super::super::words;
 use super::super::section::{Section, figure};
 use super::{mean_ns, name, p99_ns, setting};
 use wakewatt_core::units::three_digits;
-use wakewatt_sim::outcome::Estimate;
+use wakewatt_sim::outcome::{Estimate, NoInterval};
 use wakewatt_sim::study::{Point, Study};
 use wakewatt_words::{say, word};
 
@@ -170,6 +170,17 @@ pub(super) fn beside(s: &Study) -> Section {
     out
 }
 
+/// Why the times of a point have no interval.
+fn no_interval(why: NoInterval) -> &'static str {
+    match why {
+        NoInterval::Saturated => word!("saturated"),
+        NoInterval::OneReplication => word!("no interval: one replication"),
+        NoInterval::TooShort { .. } => word!("no interval: run too short"),
+        NoInterval::RecordingTooShort { .. } => word!("no interval: recording too short"),
+        NoInterval::Replayed => word!("no interval: arrivals replayed"),
+    }
+}
+
 fn table(s: &Study) -> Table {
     let row = |p: &Point| {
         let o = &p.outcome;
@@ -177,7 +188,7 @@ fn table(s: &Study) -> Table {
         let p50 = o.quantiles.iter().find(|q| (q.q - 0.5).abs() < 1e-9).filter(|_| !o.is_saturated);
         vec![
             name(p),
-            if o.is_saturated { word!("more than it can do").into() } else { String::new() },
+            o.no_interval.map_or(String::new(), |why| no_interval(why).into()),
             Show::PerS.text(o.done_per_s.value),
             time(p, |p| mean_ns(&p.outcome)),
             p50.map_or("–".into(), |q| words::ns(q.ns.value)),
