@@ -109,7 +109,7 @@ fn the_table_of_rules_and_machines() {
 fn texts(ruling: &Ruling) -> Vec<(&'static str, String)> {
     let mut all = vec![("question", ruling.question.clone())];
     match &ruling.answer {
-        Answer::No { because } => all.push(("because", because.clone())),
+        Answer::No { because } | Answer::DoesNotApply { because } => all.push(("because", because.clone())),
         Answer::CannotTell { because, try_this } => {
             all.extend([("because", because.clone()), ("try this", try_this.to_string())]);
         }
