@@ -81,9 +81,13 @@ const TEMPLATES: &[&str] = &[
     "begin with: {command}",
 ];
 
+/// Sentences of run files that earlier versions saved.
+const EARLIER: &[&str] =
+    &["the {} wake-up takes {} as found (median); where nobody sleeps it would take a few microseconds"];
+
 /// All of them.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    TEMPLATES.iter().copied()
+    TEMPLATES.iter().chain(EARLIER).copied()
 }
 
 /// A kept sentence in the language in force; as it was kept, where it is none of these.
@@ -96,7 +100,7 @@ pub fn shown(kept: &str) -> String {
 
 /// The same, where it is one of these.
 pub(crate) fn known(kept: &str) -> Option<String> {
-    TEMPLATES.iter().find_map(|template| Some(filled(told(template), &taken(template, kept)?)))
+    words().find_map(|template| Some(filled(told(template), &taken(template, kept)?)))
 }
 
 /// A template's fixed parts, and the name of the hole behind each.

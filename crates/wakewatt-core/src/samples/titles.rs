@@ -52,6 +52,9 @@ const PARTS: &[&str] = &[
     "idle states disabled (polling)",
     "per-CPU limits lifted",
     "governor as found",
+    // Run files of earlier versions.
+    "as found",
+    "no sleep (polling)",
     "governor performance",
 ];
 

@@ -90,9 +90,10 @@ pub fn measure(plan: &DoctorPlan, lab: Lab<'_>, onlooker: &dyn Onlooker, evidenc
     let load = busy::Load::start(ground);
     power::look(ground, evidence);
     match load.stop(ground) {
-        Err(busy) => return left_out(evidence, Step::Experiment, Why::TooBusy(busy)),
-        Ok(cpu) => {
-            let ground = Ground { cpu, ..ground };
+        // What is only looked at may be looked at beside any load.
+        Err(busy) if !plan.is_read_only => return left_out(evidence, Step::Experiment, Why::TooBusy(busy)),
+        usable => {
+            let ground = Ground { cpu: usable.unwrap_or(cpu), ..ground };
             as_found(ground, evidence);
             with_changes(ground, start_at_ns, evidence);
         }
@@ -109,7 +110,8 @@ fn as_found(ground: Ground<'_>, evidence: &mut Evidence) {
     found::trace(ground, evidence);
     found::own_work(work, lab.src, evidence);
     probes::run(ground, evidence);
-    match plan.is_quick {
+    // The experiment needs the time.
+    match plan.is_quick && !plan.is_read_only {
         true => left_out(evidence, Step::Memory, Why::Quick("wakewatt measure memory does it alone".into())),
         false => found::memory(ground, evidence),
     }

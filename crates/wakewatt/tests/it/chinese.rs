@@ -69,7 +69,7 @@ fn a_word_is_explained_in_the_language_of_the_locale() {
     for (word, name, has, has_not) in [
         ("c6", "emr9", "C6\n  核心保存寄存器", "The core"),
         ("c6", "emr9", "\n  C6 退出延迟（标称）：290us\n", "(claimed)"),
-        ("C6", "emr9", "C6 可否选用：", "may be chosen"),
+        ("C6", "emr9", "C6 可进入：", "can be entered"),
         ("G0", "rome0", "其 Cx 为 POLL, C1, C2", "its Cx"),
         ("C6P", "rome0", "不适用于本机：Intel 的用语", "a word of"),
         ("rule.package-limit", "clx2s0", "\n  回答：是：", "answer: yes"),

@@ -209,7 +209,7 @@ fn a_server_with_old_tuning_left_behind() {
         nvme-apst: --set nvme.apst@nvme0=off
         pcie-aspm: --set pcie.aspm=performance
         per-cpu-resume-limits: --set qos.cpu@cpus:0-2=none
-        polling-by-accident: --max-latency 2us --package 0
+        polling-by-accident: --set idle.state.C1E@package:0=on --set qos.cpu@package:0=2us
         power-limit: --set power.limit.long@intel-rapl:0=250500mW
         processor-max-cstate-ignored: --boot-arg intel_idle.max_cstate=1
         uncore-window: --set uncore.max@package_00_die_00=max"#]].assert_eq(&plans(&text).join("\n"));
@@ -308,6 +308,7 @@ fn a_guest_an_epyc_and_a_machine_handed_to_acpi() {
     expect![[r#"
         haltpoll-guest: --set idle.governor=haltpoll --set idle.haltpoll.guest_halt_poll_ns=200000
         idle-disabled-by-user: --set 'idle.state.haltpoll idle@cpus:0=on'
+        polling-by-accident: --set 'idle.state.haltpoll idle@cpus:0=on'
         --
         deep-idle-vs-latency: --max-latency 1us
         frequency-driver: --set freq.driver=active
