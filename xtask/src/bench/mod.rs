@@ -41,8 +41,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// Only these: inspect, startup, wakeup, watch, binary, icmp, trace, record, memory, disk, cores, network, pipe, load, profiles, simulate, agent, payers, history;
     /// and only when named: compare-aa, half an hour of runs of the same, compared; blocks, shipped experiments with their
-    /// blocks kept (--save); replay, which turns idle settings of this machine and back; and alone: recompute, published figures again from raw values;
-    /// coverage, how often the intervals of simulate hold; specpower, the power model beside published results (--table)
+    /// blocks kept (--save); replay, which turns idle settings of this machine and back; and alone:
+    /// recompute, published figures again from raw values; coverage, how often the intervals of simulate
+    /// hold; specpower, the power model beside published results (--table)
     what: Vec<String>,
     /// Pairs of compare-aa
     #[arg(long, value_name = "N", default_value_t = compare_aa::PAIRS)]

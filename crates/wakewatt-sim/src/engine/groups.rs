@@ -1,9 +1,10 @@
-//! Groups of CPUs that can be a bottleneck: each CPU, each cpuset of a hop, each machine. What is offered to a group beside what it can do, and
-//! how its backlog grows.
+//! Groups of CPUs that can be a bottleneck: each CPU, each cpuset of a hop, each machine. What is offered
+//! to a group beside what it can do, and how its backlog grows.
 //!
-//! The offered load counts only the work that no CPU outside the group can take, at the highest clock that the settings allow and without any
-//! exit from idle. At 1 or more the backlog of the group grows without bound, whatever happens elsewhere. Below 1 that is no proof of the
-//! opposite (lower clocks, a busy sibling, tasks that stay where they were placed), so growth is also counted: `saturated` says when
+//! The offered load counts only the work that no CPU outside the group can take, at the highest clock that
+//! the settings allow and without any exit from idle. At 1 or more the backlog of the group grows without
+//! bound, whatever happens elsewhere. Below 1 that is no proof of the opposite (lower clocks, a busy
+//! sibling, tasks that stay where they were placed), so growth is also counted: `saturated` says when
 //! counted growth is more than chance.
 
 use super::plan::{MachinePlan, Plan, Stage};
@@ -179,8 +180,9 @@ impl Engine {
     }
 }
 
-/// Growth of a backlog over all replications is more than chance: more than 1 in 50 of what the CPUs can do, and more than four standard deviations of
-/// a queue at the edge, whose length is a random walk. A queue that is only near its edge is neither this nor stationary.
+/// Growth of a backlog over all replications is more than chance: more than 1 in 50 of what the CPUs can
+/// do, and more than four standard deviations of a queue at the edge, whose length is a random walk. A
+/// queue that is only near its edge is neither this nor stationary.
 pub(crate) fn has_grown(grown_ns: f64, cpu_ns: f64, piece_ns: f64) -> bool {
     grown_ns > 0.02 * cpu_ns && grown_ns > 4.0 * (2.0 * cpu_ns * piece_ns).sqrt()
 }

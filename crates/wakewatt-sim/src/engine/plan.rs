@@ -145,7 +145,8 @@ impl ClockPlan {
         step.map_or(0, |(_, clock)| *clock)
     }
 
-    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package awake.
+    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package
+    /// awake.
     pub(super) fn highest(&self, n_awake: u32) -> usize {
         let khz = match self.governor {
             ClockGovernor::Powersave => self.table.min_khz,
@@ -442,7 +443,8 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
     }
 }
 
-/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and their number differs as it does in the recording.
+/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and
+/// their number differs as it does in the recording.
 const BLOCKS: u64 = 50;
 
 /// Speeds of a hop by the clocks of its machine.
