@@ -188,7 +188,8 @@ pub fn server(bytes: &[u8]) {
         return;
     }
     server.change = None;
-    server.run = Run { duration: Some(Span::us(200)), warmup: Some(Span(0)), replications: 1, seed: server.run.seed, bins: 2 };
+    server.run =
+        Run { duration: Some(Span::us(200)), warmup: Some(Span(0)), replications: 1, seed: server.run.seed, bins: 2 };
     if let Ok(outcome) = simulate(&server, 1) {
         assert!(outcome.wall_w.value >= 0.0 && outcome.mean_ns.value >= 0.0);
     }

@@ -1,7 +1,9 @@
-//! How often 95 % intervals hold: queues whose truth is known, simulated with many seeds, each as a person would whose file leaves its length open.
+//! How often 95 % intervals hold: queues whose truth is known, simulated with many seeds, each as a person
+//! would whose file leaves its length open.
 //!
-//! M/M/1 and M/M/8 by Kleinrock (1975). Recorded arrivals: every seed takes a Poisson recording of its own, so the truth is that of M/M/1, and an interval
-//! must allow for what the recording happened to be. `cargo xtask bench coverage` makes the table of docs/methods/simulate-coverage.md.
+//! M/M/1 and M/M/8 by Kleinrock (1975). Recorded arrivals: every seed takes a Poisson recording of its own,
+//! so the truth is that of M/M/1, and an interval must allow for what the recording happened to be. `cargo
+//! xtask bench coverage` makes the table of docs/methods/simulate-coverage.md.
 
 use crate::law::Law;
 use crate::outcome::{Estimate, Outcome};

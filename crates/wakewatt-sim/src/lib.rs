@@ -20,6 +20,7 @@ mod engine;
 pub mod outcome;
 mod parallel;
 pub mod coverage;
+pub mod moved;
 pub mod study;
 pub mod specpower;
 pub mod sensitivity;

@@ -13,8 +13,9 @@ pub fn simulate(server: &Server, n_threads: usize) -> Result<Outcome, Refused> {
     outcomes.pop().ok_or_else(|| Refused { field: "machine".into(), why: "there is none".into() })
 }
 
-/// The same of several servers, such as the points of a sweep; all their replications are shared out among the threads. Where a server leaves
-/// its duration open, it is run again, longer each time, until its times have intervals.
+/// The same of several servers, such as the points of a sweep; all their replications are shared out among
+/// the threads. Where a server leaves its duration open, it is run again, longer each time, until its times
+/// have intervals.
 pub fn simulate_all(servers: &[Server], n_threads: usize) -> Result<Vec<Outcome>, Refused> {
     servers.iter().try_for_each(Server::check)?;
     let mut servers: Vec<Server> = servers.iter().map(first_tried).collect();
@@ -51,7 +52,8 @@ fn first_tried(server: &Server) -> Server {
 /// More events in a run that chooses its own length would take most of a minute.
 const MOST_EVENTS: f64 = 2e7;
 
-/// The duration to try next, where this one was too short for intervals and the next one takes no more than is bearable.
+/// The duration to try next, where this one was too short for intervals and the next one takes no more than
+/// is bearable.
 fn longer(server: &Server, outcome: &Outcome) -> Option<Span> {
     let Some(NoInterval::TooShort { needed_ns }) = outcome.no_interval else { return None };
     let tried_ns = outcome.duration_ns;

@@ -1,48 +1,21 @@
-//! Which assumed number moves the result most: every assumption about the machines, a fifth less and a fifth more, one at a time.
+//! Which assumed number moves the result most: every assumption about the machines, a fifth less and a
+//! fifth more, one at a time.
 //!
-//! Requests and their work are what is asked of the model and stay as they are. All runs have the same arrivals and services, so small
-//! differences show in short runs. A number that a file leaves at its default is assumed like any other.
+//! Requests and their work are what is asked of the model and stay as they are. All runs have the same
+//! arrivals and services, so small differences show in short runs. A number that a file leaves at its
+//! default is assumed like any other.
 
 use crate::law::Law;
+use crate::moved::Moved;
 use crate::server::{After, Arrivals, IdleState, Machine, Quantity, Refused, Server, ServerError};
 use crate::simulate_all;
 use crate::span::Span;
 use crate::study::{Point, Study, number};
-use serde::{Deserialize, Serialize};
 
-/// The assumption that moves a quantity most.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Moved {
-    /// Which number of the outcome.
-    pub quantity: Quantity,
-    /// The field of the server file.
-    pub field: String,
-    /// How the number changes, as a part of it, with a fifth less and a fifth more of the field.
-    pub ratios: [f64; 2],
-}
-
-impl Moved {
-    fn size(&self) -> f64 {
-        self.ratios.iter().fold(0.0, |most, ratio| most.max(ratio.abs()))
-    }
-}
-
-impl std::fmt::Display for Moved {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.quantity.name();
-        if self.size() < 0.005 {
-            return write!(f, "{name}: no assumption by 0.5 %");
-        }
-        let [less, more] = self.ratios.map(|ratio| format!("{:+.1} %", ratio * 100.0).replace('-', "−"));
-        write!(f, "{name}: {} ({less} with a fifth less, {more} with a fifth more)", self.field)
-    }
-}
-
-/// The line that says it.
-pub fn sentence(moved: &[Moved]) -> Option<String> {
+/// All of them in a line; none of nothing.
+pub fn listed(moved: &[Moved]) -> Option<String> {
     let all: Vec<String> = moved.iter().map(Moved::to_string).collect();
-    (!all.is_empty()).then(|| format!("Most sensitive assumption (±20 %): {}", all.join("; ")))
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 type Scale = fn(&mut Machine, f64);
@@ -100,7 +73,8 @@ fn scale_cold(state: &mut IdleState, by: f64) {
 /// Events of a run that is long enough to compare.
 const EVENTS: f64 = 3e5;
 
-/// For each quantity the assumption that moves it most; none of a quantity that the outcome lacks, and of none where the server is saturated.
+/// For each quantity the assumption that moves it most; none of a quantity that the outcome lacks, and of
+/// none where the server is saturated.
 pub fn sensitivity(server: &Server, quantities: &[Quantity], n_threads: usize) -> Result<Vec<Moved>, Refused> {
     let mut base = server.clone();
     base.change = None;
@@ -182,8 +156,8 @@ mod tests {
         assert!((time.ratios[0] + 0.158).abs() < 0.01 && (time.ratios[1] - 0.158).abs() < 0.01, "{time:?}");
         // Of an idle machine that never sleeps deep: 30 W of platform, 35 W of package and memory.
         assert_eq!(watts.field, "machine.power.platform_w");
-        let said = sentence(&found).unwrap();
-        assert!(said.starts_with("Most sensitive assumption (±20 %): p50: machine.idle.state.exit (−15."), "{said}");
+        let said = listed(&found).unwrap();
+        assert!(said.starts_with("p50: machine.idle.state.exit (−15."), "{said}");
         let still = Moved { ratios: [0.001, -0.002], ..watts.clone() };
         assert_eq!(still.to_string(), "watts: no assumption by 0.5 %");
     }
@@ -193,6 +167,6 @@ mod tests {
         let mut server = server();
         server.workload.arrivals = Arrivals::poisson(50_000.0);
         assert_eq!(sensitivity(&server, &[Quantity::WallW], 2).unwrap(), []);
-        assert_eq!(sentence(&[]), None);
+        assert_eq!(listed(&[]), None);
     }
 }

@@ -1,8 +1,11 @@
-//! Published SPECpower_ssj2008 results beside the power model: how much a server of that shape draws between idle and full load.
+//! Published SPECpower_ssj2008 results beside the power model: how much a server of that shape draws
+//! between idle and full load.
 //!
-//! A result gives watts at full load and at active idle, and its overall score is the sum of work over the sum of watts at eleven levels, so it also gives the
-//! mean watts of the nine levels between (work at a level is taken as that part of full load). The model is held to both ends, its cores scaled to
-//! the published difference, and asked for the middle: what is compared is the shape of the curve, not its size.
+//! A result gives watts at full load and at active idle, and its overall score is the sum of work over the
+//! sum of watts at eleven levels, so it also gives the mean watts of the nine levels between (work at a
+//! level is taken as that part of full load). The model is held to both ends, its cores scaled to the
+//! published difference, and asked for the middle: what is compared is the shape of the curve, not its
+//! size.
 
 use crate::law::Law;
 use crate::outcome::MachineOutcome;
@@ -48,7 +51,8 @@ impl Published {
     }
 }
 
-/// What the model draws at idle, at 10 percent and so on to full load, in watts: cores, and packages beyond their sleep.
+/// What the model draws at idle, at 10 percent and so on to full load, in watts: cores, and packages beyond
+/// their sleep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     cores_w: Vec<f64>,
@@ -66,7 +70,8 @@ impl Curve {
     }
 }
 
-/// Results of a table with the columns of SPEC's own summary; rows without a number that is needed are left out.
+/// Results of a table with the columns of SPEC's own summary; rows without a number that is needed are left
+/// out.
 pub fn results(csv: &str) -> Vec<Published> {
     let mut lines = csv.lines();
     let heads = cells(lines.next().unwrap_or_default());
@@ -127,7 +132,8 @@ fn curve(shape: Shape, one_thread_share: f64, n_threads: usize) -> Result<Curve,
     Ok(Curve { cores_w: machines().map(|m| m.cores_w.value).collect(), packages_w: machines().map(packages).collect() })
 }
 
-/// A machine of this shape under a graduated load: transactions of 4 ms, clocks down to half, ondemand, all idle states.
+/// A machine of this shape under a graduated load: transactions of 4 ms, clocks down to half, ondemand, all
+/// idle states.
 fn server([packages, cores, threads]: Shape, one_thread_share: f64) -> Server {
     let machine = Machine {
         packages,
@@ -162,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_score_gives_the_watts_between_idle_and_full() {
-        // 5.5 times 100,000 operations over the eleven levels, at 1,000 a watt: 550 W in all, of which 40 idle and 78 full.
+        // 5.5 times 100,000 operations over the eleven levels, at 1,000 a watt: 550 W in all, of which 40
+        // idle and 78 full.
         let csv =
             format!("{HEADS}\n\"A, Inc\",1,One 1000,2,12,24,\"100,000\",78,40,1000\nB,3,Two,2,12,24,1,78,40,1000\n");
         let all = results(&csv);

@@ -5,8 +5,8 @@
 //! unless the file says it; so all settings get the same requests.
 
 use crate::law::Law;
+use crate::moved::Moved;
 use crate::outcome::Outcome;
-use crate::sensitivity::Moved;
 use crate::server::{Against, ArrivalKind, Arrivals, Published, Quantity, Server, ServerError, Setting};
 use crate::span::Span;
 use crate::{simulate, simulate_all};

@@ -1,4 +1,5 @@
-//! Intervals hold, or there is none and the reason. The long form, with 200 seeds and all loads, is `cargo xtask bench coverage`.
+//! Intervals hold, or there is none and the reason. The long form, with 200 seeds and all loads, is `cargo
+//! xtask bench coverage`.
 
 #![allow(clippy::unwrap_used)] // A server that is refused is a failed test.
 
@@ -8,7 +9,8 @@ use wakewatt_sim::server::{ArrivalKind, Arrivals};
 use wakewatt_sim::simulate;
 use wakewatt_sim::span::Span;
 
-/// With a true coverage of 95 % fewer than 25 of 30 are rarer than one in a thousand; a p99 that held in half of them gives 15.
+/// With a true coverage of 95 % fewer than 25 of 30 are rarer than one in a thousand; a p99 that held in
+/// half of them gives 15.
 #[test]
 fn intervals_hold_at_high_load_and_with_recorded_arrivals() {
     for (queue, rho) in [(Queue::Mm1, 0.9), (Queue::Mm8, 0.9), (Queue::Recorded, 0.8)] {
@@ -42,7 +44,8 @@ fn a_recording_is_resampled_or_nothing_has_an_interval() {
     let replayed = simulate(&server, 2).unwrap();
     assert_eq!((replayed.no_interval, replayed.offered_per_s.half), (Some(NoInterval::Replayed), None));
     assert!(replayed.mean_ns.half.is_none() && replayed.wall_w.half.is_none());
-    // Half a second in which nobody comes and half a second full, many times: blocks keep that, so their rates differ.
+    // Half a second in which nobody comes and half a second full, many times: blocks keep that, so their
+    // rates differ.
     let bursts = (0..40).flat_map(|s| (0..500).map(move |i| f64::from(s) * 1e6 + 5e5 + f64::from(i) * 1e3));
     server.workload.arrivals = recorded(bursts.collect());
     let resampled = simulate(&server, 2).unwrap();

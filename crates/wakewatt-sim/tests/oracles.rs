@@ -176,7 +176,8 @@ fn one_cpu_waking_at_a_time_adds_the_mean_setup_to_mmk() {
     }
 }
 
-/// The mean time of M/M/k/setup where the first free CPU takes a request, from its Markov chain: so many CPUs at work, so many requests.
+/// The mean time of M/M/k/setup where the first free CPU takes a request, from its Markov chain: so many
+/// CPUs at work, so many requests.
 fn setup_time(k: usize, rate: f64, service: f64, setup: f64) -> f64 {
     const MOST: usize = 150;
     let (mu, alpha) = (1.0 / service, 1.0 / setup);

@@ -45,7 +45,8 @@ fn interrupts_on_one_cpu_are_pollaczek_and_khinchine() {
     assert!((o.machines[0].cpu_use[0] - 0.8).abs() < 0.01 && !o.is_saturated, "{:?}", o.machines[0].cpu_use);
 }
 
-/// The mean time of a request whose interrupts preempt tasks on one CPU, first come first served within each, arrival by arrival.
+/// The mean time of a request whose interrupts preempt tasks on one CPU, first come first served within
+/// each, arrival by arrival.
 fn preempted_ns(per_s: f64, irq_ns: f64, work_ns: f64) -> f64 {
     let (mut random, n) = (Random::new(9), 400_000);
     let mut drawn = |mean: f64| -(1.0 - random.unit()).ln() * mean;

@@ -1,4 +1,5 @@
-//! `cargo xtask bench coverage`: how often the 95 % intervals of `simulate` hold, for queues whose truth is known.
+//! `cargo xtask bench coverage`: how often the 95 % intervals of `simulate` hold, for queues whose truth is
+//! known.
 //!
 //! The table of docs/methods/simulate-coverage.md; --seeds gives a shorter or a longer one.
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench specpower --table FILE`: the power model beside published SPECpower_ssj2008 results.
 //!
-//! The table of docs/methods/simulate-watts.md. The results are SPEC's, in the columns of its summary as CSV, and not in this repository.
+//! The table of docs/methods/simulate-watts.md. The results are SPEC's, in the columns of its summary as
+//! CSV, and not in this repository.
 
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

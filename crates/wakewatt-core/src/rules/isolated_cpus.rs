@@ -66,7 +66,7 @@ mod tests {
                 ),
             )
         };
-        assert_eq!(check("2-3", "(null)"), "yes note unknown: set aside at boot: isolated cpus 2-3");
+        assert_eq!(check("2-3", "(null)"), "yes note unknown: set aside at boot: isolated on cpus 2-3");
         assert!(check("", "(null)").starts_with("no"));
         assert!(ask(&IsolatedCpus, "").starts_with("cannot tell"));
     }

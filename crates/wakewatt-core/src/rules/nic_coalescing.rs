@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn held_back() {
-        assert_eq!(check(50_000, false), "yes risk predicted: eth0 may hold a received packet back for 50us");
+        assert_eq!(check(50_000, false), "yes risk predicted: a received packet may be held back for 50us, on eth0");
         assert!(check(50_000, true).starts_with("yes note"));
         assert!(check(3_000, false).starts_with("no"));
         assert!(ask(&NicCoalescing, "").starts_with("cannot tell"));

@@ -107,7 +107,10 @@ mod tests {
                 ),
             )
         };
-        assert_eq!(check("auto"), "yes note unknown: nvme0 may enter power states that take up to 100ms to leave");
+        assert_eq!(
+            check("auto"),
+            "yes note unknown: power states that take up to 100ms to leave are allowed, on nvme0"
+        );
         assert!(check("0").starts_with("no"));
         assert!(ask(&NvmeApst, "").starts_with("cannot tell"));
         assert!(ask(&NvmeApst, &format!("{at}/model\nX\n")).starts_with("cannot tell"));

@@ -1,33 +1,30 @@
 //! Grading an experiment: from what its blocks counted, and from its side effects (`grade` says what the grades mean).
 
 use super::busy;
-use super::compared::AGAIN;
 use super::experiment::{Block, ExperimentRun};
 use super::grade::{Flaw, Graded};
 use super::side_effect::{SideEffect, Witnessed};
 use super::taken::STEAL_RATIO;
-use crate::stats::paired::{hodges_lehmann, log_ratios};
-use crate::stats::sequential::least_rounds;
-use crate::stats::signed_rank;
 
 /// Fewer idle entries per wake-up than this: the CPU was busy when somebody woke it.
 const MIN_IDLES_PER_WAKE: f64 = 0.9;
 /// Steal that differs between variants is believed at this level.
 const LEVEL: f64 = 0.05;
-/// That the baseline differs from itself is believed at this one: by chance it happens once in a hundred runs.
-const UNSTABLE_LEVEL: f64 = 0.01;
-/// An effect this many times as large as what the baseline differs from itself is not explained by it.
-const MANY_TIMES: f64 = 4.0;
 
 impl Graded {
     /// From its blocks and side effects.
     pub fn of(run: &ExperimentRun) -> Graded {
         let mut because: Vec<Flaw> = busy::during(run).map(Flaw::Busy).into_iter().collect();
         because.extend(awake(&run.blocks));
-        because.extend(unstable(run));
         because.extend(run.side_effects.iter().filter_map(steal_differs));
-        let grade = because.iter().map(Flaw::grade).max().unwrap_or_default();
-        Graded { grade, because }
+        Graded::default().with(because)
+    }
+
+    /// With further flaws.
+    pub fn with(mut self, flaws: impl IntoIterator<Item = Flaw>) -> Graded {
+        self.because.extend(flaws);
+        self.grade = self.because.iter().map(Flaw::grade).max().unwrap_or_default();
+        self
     }
 }
 
@@ -40,14 +37,6 @@ fn awake(blocks: &[Block]) -> Option<Flaw> {
     let n_awake = ratios.iter().filter(|ratio| **ratio < MIN_IDLES_PER_WAKE).count();
     let least_ratio = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     is_half(n_awake, ratios.len()).then_some(Flaw::Awake { n_awake, n_blocks: ratios.len(), least_ratio })
-}
-
-fn unstable(run: &ExperimentRun) -> Option<Flaw> {
-    let ratios = log_ratios(&run.pairs(0, AGAIN));
-    let (p_value, apart) = (signed_rank::p_value(&ratios), hodges_lehmann(&ratios));
-    let is_shown = ratios.len() >= least_rounds(1, LEVEL) && p_value <= UNSTABLE_LEVEL;
-    let effect = run.primary().map_or(0.0, |effect| effect.ratio.ln().abs());
-    (is_shown && MANY_TIMES * apart.abs() > effect).then(|| Flaw::Unstable { ratio: apart.exp(), p_value })
 }
 
 fn steal_differs(effect: &SideEffect) -> Option<Flaw> {
@@ -71,12 +60,10 @@ impl ExperimentRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::experiment::{Arm, Metric};
     use crate::samples::grade::Grade;
     use crate::samples::taken::Taken;
     use crate::samples::woken::Woken;
     use crate::samples::{IdleDelta, StateDelta};
-    use crate::stats::paired::Judge;
 
     fn block(steal_ratio: f64, foreign_ratio: f64, n_idle: u64) -> Block {
         let state = StateDelta { index: 1, name: "C1".into(), n_usage: n_idle, time_ns: 1 };
@@ -143,31 +130,5 @@ mod tests {
         assert_eq!(grade(effect(0.001, 0.0078)).0, Grade::Clean, "a tenth of a percent is no part of anything");
         assert_eq!(grade(effect(0.086, 0.2)).0, Grade::Clean);
         assert_eq!(grade(SideEffect { what: Witnessed::Frequency, ..effect(1e6, 0.001) }).0, Grade::Clean);
-    }
-
-    #[test]
-    fn a_baseline_that_differs_from_itself_refuses_an_effect_of_its_size_and_no_larger_one() {
-        let value = |round: usize, arm: &str, ns: f64| Block {
-            round,
-            arm: arm.into(),
-            values: vec![Some(ns + round as f64)],
-            ..Block::default()
-        };
-        let run = |again: f64, poll: f64| {
-            let round = |r| [value(r, "found", 10_000.0), value(r, AGAIN, again), value(r, "poll", poll)];
-            let arms = ["found", "poll"].map(|id| Arm { id: id.into(), title: id.into(), settings: vec![] });
-            let mut run = ExperimentRun {
-                arms: arms.to_vec(),
-                metrics: vec![Metric::latency("p50", "median")],
-                blocks: (0..10).flat_map(round).collect(),
-                ..ExperimentRun::default()
-            };
-            run.effects.extend(Judge::default().effect("p50", "found", "poll", &run.pairs(0, "poll")));
-            run.graded()
-        };
-        assert_eq!(run(9_000.0, 8_500.0).grade, Grade::Refused);
-        assert!(run(9_000.0, 8_500.0).reasons().contains("differ by a factor of 1.11"));
-        assert_eq!(run(9_000.0, 2_000.0).grade, Grade::Clean, "a fifth is not explained by 11 %");
-        assert_eq!(run(10_000.0, 8_500.0).grade, Grade::Clean);
     }
 }

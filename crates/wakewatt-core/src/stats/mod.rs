@@ -11,6 +11,7 @@ pub mod sequence;
 pub mod sequential;
 pub mod sessions;
 pub mod side_effects;
+pub mod unstable;
 pub mod equivalence;
 pub mod detectable;
 pub mod family;

@@ -42,7 +42,7 @@ use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
 use wakewatt_core::stats::sequential::Looks;
-use wakewatt_core::stats::side_effects;
+use wakewatt_core::stats::{side_effects, unstable};
 
 /// A difference between wall clock and monotonic clock that grew by more than this was a step.
 const CLOCK_STEP_NS: i128 = 100_000_000;
@@ -267,7 +267,7 @@ pub fn run_on(
     run.carry_over = carry_over::of(&run);
     run.tails = judging::tails(&run, design, &run.effects);
     run.side_effects = side_effects::of(&run);
-    run.grade = Some(Graded::of(&run));
+    run.grade = Some(Graded::of(&run).with(unstable::of(&run)));
     run.pooled = pools
         .into_iter()
         .map(|((arm, what), (title, hist))| PooledArm { arm, what, title, latency: Distribution::of(&hist) })

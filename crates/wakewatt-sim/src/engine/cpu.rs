@@ -179,7 +179,8 @@ impl Engine {
         }
     }
 
-    /// Where wake-ups are for the queue: one that nothing waits for any more is given up; staggered, one more begins where work waits.
+    /// Where wake-ups are for the queue: one that nothing waits for any more is given up; staggered, one
+    /// more begins where work waits.
     fn after_taking(&mut self, cpu: usize) {
         let m = self.cpus[cpu].machine as usize;
         let (n_waking, n_waiting) = (self.hosts[m].n_waking as usize, self.hosts[m].queue.len());

@@ -1,12 +1,13 @@
-//! Groups of CPUs that can be a bottleneck: each CPU, each cpuset of a hop, each machine. What is offered to a group beside what it can do, and
-//! how its backlog grows.
+//! Groups of CPUs that can be a bottleneck: each CPU, each cpuset of a hop, each machine. What is offered
+//! to a group beside what it can do, and how its backlog grows.
 //!
-//! The offered load counts only the work that no CPU outside the group can take, at the highest clock that the settings allow and without any
-//! exit from idle. At 1 or more the backlog of the group grows without bound, whatever happens elsewhere. Below 1 that is no proof of the
-//! opposite (lower clocks, a busy sibling, tasks that stay where they were placed), so growth is also counted: `saturated` says when
+//! The offered load counts only the work that no CPU outside the group can take, at the highest clock that
+//! the settings allow and without any exit from idle. At 1 or more the backlog of the group grows without
+//! bound, whatever happens elsewhere. Below 1 that is no proof of the opposite (lower clocks, a busy
+//! sibling, tasks that stay where they were placed), so growth is also counted: `saturated` says when
 //! counted growth is more than chance.
 
-use super::plan::{MachinePlan, Plan, Stage};
+use super::plan::{MachinePlan, Plan, Stage, may_run_on, sets};
 use super::{Engine, NONE};
 use crate::server::{Placement, Queues, Server};
 
@@ -52,32 +53,6 @@ pub(crate) fn groups(server: &Server) -> Vec<Group> {
         Group { machine, cpus, offered_ratio }
     };
     sets(&plan).into_iter().map(group).collect()
-}
-
-/// CPUs, cpusets, machines: which machine, and its CPUs.
-pub(super) fn sets(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
-    let of = |(m, machine): (usize, &MachinePlan)| {
-        let mut sets: Vec<Vec<usize>> = (0..machine.n_cpus).map(|cpu| vec![cpu]).collect();
-        let stages = || plan.stages.iter().filter(move |s| s.machine == m);
-        let lists = stages().filter_map(|s| s.interrupt.as_ref()?.1.clone());
-        let cpusets = stages().map(|s| may_run_on(s, machine)).chain(lists);
-        cpusets.chain([(0..machine.n_cpus).collect()]).for_each(|set| {
-            if !sets.contains(&set) {
-                sets.push(set);
-            }
-        });
-        sets.into_iter().map(|cpus| (m, cpus)).collect::<Vec<_>>()
-    };
-    plan.machines.iter().enumerate().flat_map(of).collect()
-}
-
-/// CPUs that the task of a stage may run on.
-fn may_run_on(stage: &Stage, machine: &MachinePlan) -> Vec<usize> {
-    if let Some(cpu) = stage.pinned {
-        return vec![cpu];
-    }
-    let allowed = stage.allowed.as_ref().unwrap_or(&machine.allowed);
-    (0..machine.n_cpus).filter(|cpu| machine.queues != Queues::PerCpu || allowed[*cpu]).collect()
 }
 
 /// Part of a stage's tasks that only these CPUs can take.
@@ -179,8 +154,9 @@ impl Engine {
     }
 }
 
-/// Growth of a backlog over all replications is more than chance: more than 1 in 50 of what the CPUs can do, and more than four standard deviations of
-/// a queue at the edge, whose length is a random walk. A queue that is only near its edge is neither this nor stationary.
+/// Growth of a backlog over all replications is more than chance: more than 1 in 50 of what the CPUs can
+/// do, and more than four standard deviations of a queue at the edge, whose length is a random walk. A
+/// queue that is only near its edge is neither this nor stationary.
 pub(crate) fn has_grown(grown_ns: f64, cpu_ns: f64, piece_ns: f64) -> bool {
     grown_ns > 0.02 * cpu_ns && grown_ns > 4.0 * (2.0 * cpu_ns * piece_ns).sqrt()
 }

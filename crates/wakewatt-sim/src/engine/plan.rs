@@ -145,7 +145,8 @@ impl ClockPlan {
         step.map_or(0, |(_, clock)| *clock)
     }
 
-    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package awake.
+    /// The highest clock that the settings allow to CPUs that never idle, with so many cores of a package
+    /// awake.
     pub(super) fn highest(&self, n_awake: u32) -> usize {
         let khz = match self.governor {
             ClockGovernor::Powersave => self.table.min_khz,
@@ -245,9 +246,35 @@ impl Plan {
             bins: server.run.bins,
             sets: Vec::new(),
         };
-        plan.sets = super::groups::sets(&plan);
+        plan.sets = sets(&plan);
         Ok(plan)
     }
+}
+
+/// CPUs, cpusets, machines: which machine, and its CPUs.
+pub(super) fn sets(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
+    let of = |(m, machine): (usize, &MachinePlan)| {
+        let mut sets: Vec<Vec<usize>> = (0..machine.n_cpus).map(|cpu| vec![cpu]).collect();
+        let stages = || plan.stages.iter().filter(move |s| s.machine == m);
+        let lists = stages().filter_map(|s| s.interrupt.as_ref()?.1.clone());
+        let cpusets = stages().map(|s| may_run_on(s, machine)).chain(lists);
+        cpusets.chain([(0..machine.n_cpus).collect()]).for_each(|set| {
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        });
+        sets.into_iter().map(|cpus| (m, cpus)).collect::<Vec<_>>()
+    };
+    plan.machines.iter().enumerate().flat_map(of).collect()
+}
+
+/// CPUs that the task of a stage may run on.
+pub(super) fn may_run_on(stage: &Stage, machine: &MachinePlan) -> Vec<usize> {
+    if let Some(cpu) = stage.pinned {
+        return vec![cpu];
+    }
+    let allowed = stage.allowed.as_ref().unwrap_or(&machine.allowed);
+    (0..machine.n_cpus).filter(|cpu| machine.queues != Queues::PerCpu || allowed[*cpu]).collect()
 }
 
 fn release(kernel: &str) -> Release {
@@ -442,7 +469,8 @@ fn clock_plan(c: &Clock, m: &Machine) -> ClockPlan {
     }
 }
 
-/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and their number differs as it does in the recording.
+/// Blocks of a recording that are as long as it together: each keeps its arrivals' order and gaps, and
+/// their number differs as it does in the recording.
 const BLOCKS: u64 = 50;
 
 /// Speeds of a hop by the clocks of its machine.

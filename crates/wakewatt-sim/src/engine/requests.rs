@@ -5,7 +5,8 @@ use super::{Engine, Job, MOST_JOBS, NONE, OWN, event, kind};
 use crate::ziggurat::exponential;
 use wakewatt_core::stats::random::Random;
 
-/// Where a recording is being played: a circular block bootstrap by time (Politis & Romano 1992), or the whole of it again and again.
+/// Where a recording is being played: a circular block bootstrap by time (Politis & Romano 1992), or the
+/// whole of it again and again.
 #[derive(Default)]
 pub(super) struct Playback {
     /// The next arrival in the recording.

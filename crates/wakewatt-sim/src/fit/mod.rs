@@ -27,7 +27,8 @@ pub use loads::{Loaded, Loads};
 pub use model::Numbers;
 use model::Subject;
 
-use crate::sensitivity::{Moved, sensitivity};
+use crate::moved::Moved;
+use crate::sensitivity::sensitivity;
 use crate::server::{Quantity, Server};
 use serde::{Deserialize, Serialize};
 use wakewatt_core::samples::load::Kind;

@@ -7,7 +7,7 @@ use wakewatt_core::stats::normal::student_point;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// The number.
+    /// The estimate, in the unit of its field.
     pub value: f64,
     /// Half the width of the 95 % interval; none of fewer than two replications.
     pub half: Option<f64>,
@@ -18,7 +18,8 @@ pub struct Estimate {
 pub(super) enum Spread {
     /// Random numbers of their own.
     Independent,
-    /// Resampling of one recording, which is this many times shorter than a replication: it may itself be far from what it was taken of.
+    /// Resampling of one recording, which is this many times shorter than a replication: it may itself be
+    /// far from what it was taken of.
     Recording(f64),
     /// All have the same arrivals.
     SameArrivals,
@@ -34,8 +35,9 @@ impl Spread {
         self.about(values.iter().sum::<f64>() / values.len() as f64, &values, 0.025)
     }
 
-    /// A time of all replications together, with an interval from each one's distance to it. Times of a queue have long tails on the right, where
-    /// Student's t at 95 % holds in less than that; so it is taken at 97.5 %, and at 99 % for quantiles within the tail.
+    /// A time of all replications together, with an interval from each one's distance to it. Times of a
+    /// queue have long tails on the right, where Student's t at 95 % holds in less than that; so it is
+    /// taken at 97.5 %, and at 99 % for quantiles within the tail.
     pub(super) fn time(self, together: f64, each: &[f64], is_tail: bool) -> Estimate {
         self.about(together, each, if is_tail { 0.005 } else { 0.0125 })
     }

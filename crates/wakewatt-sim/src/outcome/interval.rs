@@ -1,10 +1,12 @@
 //! Whether a run is long enough for its intervals, and how long it would have to be.
 //!
-//! Requests that wait behind each other take alike, so a run says only as much as it has stretches that know nothing of each other. The
-//! duration is cut into 128 parts, and the correlation of neighbouring parts over all replications (about the mean of all, so that a trend shows)
-//! says how many of them that is. At most a quarter: a part is then longer than two and a half times the time over which the past is felt,
-//! and a run longer than 340 times. A warm-up that is a tenth of that has forgotten its empty start. Asked of the number of requests in the
-//! machines and of the squares of their times, which the long ones decide.
+//! Requests that wait behind each other take alike, so a run says only as much as it has stretches that
+//! know nothing of each other. The duration is cut into 128 parts, and the correlation of neighbouring
+//! parts over all replications (about the mean of all, so that a trend shows) says how many of them that
+//! is. At most a quarter: a part is then longer than two and a half times the time over which the past is
+//! felt, and a run longer than 340 times. A warm-up that is a tenth of that has forgotten its empty start.
+//! Asked of the number of requests in the machines and of the squares of their times, which the long ones
+//! decide.
 
 use super::{Counted, Spread};
 use crate::engine::{PARTS, Part};
@@ -14,7 +16,8 @@ use wakewatt_core::units::rough_ns;
 
 /// Neighbouring parts of a run that is long enough are correlated by this much at most.
 const MOST_CORRELATED: f64 = 0.25;
-/// The same of a recording. An interval that allows for the recording is that of one replication, three times as wide, and holds with less.
+/// The same of a recording. An interval that allows for the recording is that of one replication, three
+/// times as wide, and holds with less.
 const MOST_CORRELATED_RECORDED: f64 = 0.5;
 
 /// Why times have no interval.
@@ -133,8 +136,8 @@ fn correlation(runs: &[Counted], of: impl Fn(&Part) -> f64) -> f64 {
     if square > 0.0 { product / square * parts / (parts - 1.0) } else { 0.0 }
 }
 
-/// Length of a part, in times over which the past is felt, at which neighbours are so correlated: of means of a process whose correlation falls
-/// exponentially, solved by halving.
+/// Length of a part, in times over which the past is felt, at which neighbours are so correlated: of means
+/// of a process whose correlation falls exponentially, solved by halving.
 fn lengths(correlation: f64) -> f64 {
     let of = |x: f64| (1.0 - (-x).exp()).powi(2) / (2.0 * (x - 1.0 + (-x).exp()));
     let (mut low, mut high) = (1e-3, 20.0);

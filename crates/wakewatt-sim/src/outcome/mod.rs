@@ -1,10 +1,12 @@
 //! What replications come to: each number with the interval that they allow, labelled as modelled.
 //!
-//! An interval is Student's t over the replications: they are independent, which the requests of one run are not. It says how well the model's number
-//! is known, not how well the model fits a machine. Times and their quantiles are of all replications together, and each replication's distance from
-//! that gives the interval (sectioning, Asmussen & Glynn 2007, III.5): a quantile of one replication is biased, and its bias widens the interval.
-//! Arrivals that are resampled from a recording add that the recording is one sample of them. Where a run is too short for an interval to hold
-//! (`interval.rs`) there is none, and the length that is needed.
+//! An interval is Student's t over the replications: they are independent, which the requests of one run
+//! are not. It says how well the model's number is known, not how well the model fits a machine. Times and
+//! their quantiles are of all replications together, and each replication's distance from that gives the
+//! interval (sectioning, Asmussen & Glynn 2007, III.5): a quantile of one replication is biased, and its
+//! bias widens the interval. Arrivals that are resampled from a recording add that the recording is one
+//! sample of them. Where a run is too short for an interval to hold (`interval.rs`) there is none, and the
+//! length that is needed.
 
 mod estimate;
 mod interval;
@@ -42,7 +44,8 @@ pub struct Outcome {
     pub done_per_s: Estimate,
     /// Part of the requests that was turned away.
     pub turned_away_ratio: f64,
-    /// Does more arrive than some CPU, cpuset or machine can do? Times then grow with the duration and mean nothing.
+    /// Does more arrive than some CPU, cpuset or machine can do? Times then grow with the duration and mean
+    /// nothing.
     pub is_saturated: bool,
     /// Where that is, in words: `CPU 0 of server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -72,7 +72,8 @@ impl Outcome {
     }
 }
 
-/// The group of CPUs that is asked for more than it can do: by what is offered the smallest one, by what grew the largest one.
+/// The group of CPUs that is asked for more than it can do: by what is offered the smallest one, by what
+/// grew the largest one.
 fn bottleneck(server: &Server, runs: &[Counted]) -> Option<String> {
     let groups = groups(server);
     let is_bounded = server.workload.limit.is_some() || server.change.is_some();

@@ -126,10 +126,12 @@ pub enum Queues {
     /// Every CPU has a queue.
     #[default]
     PerCpu,
-    /// One queue for all, as in M/M/c. A request that finds a sleeping CPU wakes it and stays with it, also where another CPU is free sooner.
+    /// One queue for all, as in M/M/c. A request that finds a sleeping CPU wakes it and stays with it, also
+    /// where another CPU is free sooner.
     Shared,
-    /// One queue for all. A request wakes a sleeping CPU, and the first CPU that is free takes it; a wake-up that nothing waits for any more is given
-    /// up (M/M/k/setup: Gandhi, Harchol-Balter & Adan 2010).
+    /// One queue for all. A request wakes a sleeping CPU, and the first CPU that is free takes it; a
+    /// wake-up that nothing waits for any more is given up (M/M/k/setup: Gandhi, Harchol-Balter & Adan
+    /// 2010).
     Unbound,
     /// One queue for all, and only one CPU wakes at a time (staggered setup, Gandhi & Harchol-Balter 2009).
     Staggered,

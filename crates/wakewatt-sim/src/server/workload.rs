@@ -66,8 +66,9 @@ pub struct Arrivals {
     /// closed: how long a client thinks; gaps: from one arrival to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Law>,
-    /// recorded: times of arrival in microseconds, rising; the last one ends the recording. From 2000 arrivals on they are resampled in blocks; fewer are
-    /// replayed again and again, and nothing has an interval.
+    /// recorded: times of arrival in microseconds, rising; the last one ends the recording. From 2000
+    /// arrivals on they are resampled in blocks; fewer are replayed again and again, and nothing has an
+    /// interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_us: Vec<f64>,
     /// steps: percent of the maximum, level by level; 0 is active idle.

@@ -8,6 +8,9 @@ use wakewatt_core::samples::grade::{Grade, Graded};
 use wakewatt_core::samples::taken::Taken;
 use wakewatt_words::{say, word};
 
+/// What to type where other work kept the machine busy.
+pub(super) const RETRY: &str = "wakewatt doctor --wait-quiet 10min";
+
 /// The line; none where every run is graded clean.
 pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<String> {
     let graded: Vec<Graded> = runs.iter().map(|run| run.graded()).collect();
@@ -26,7 +29,7 @@ pub(super) fn line(evidence: &Evidence, runs: &[&ExperimentRun]) -> Option<Strin
             word!("The effect is that of this load; repeat it when the machine is quiet.").to_string()
         }
         Some(_) => word!("The effect is that of this load; repeat it at a quieter hour.").to_string(),
-        None => say!("The effect is that of this load; without it: {}", super::verdict::RETRY),
+        None => say!("The effect is that of this load; without it: {}", RETRY),
     };
     Some(format!("{} {advice}", ended(&what)))
 }

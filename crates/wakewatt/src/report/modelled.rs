@@ -11,6 +11,7 @@ use anyhow::Context;
 use minijinja::context;
 use serde::Serialize;
 use wakewatt_sim::fit::Fit;
+use wakewatt_sim::sensitivity::listed;
 use wakewatt_sim::server::Server;
 use wakewatt_sim::study::Study;
 use wakewatt_words::{say, spoken, word};
@@ -32,9 +33,10 @@ impl ModelledReport {
             let mut then = vec![match n {
                 0 | 1 => word!("One replication: the numbers have no intervals.").to_string(),
                 n => say!(
-                    "Intervals are of 95 %, from {n} replications: how well the model's number is known, not how well the model fits a machine."
+                    "Intervals are at least 95 %, from {n} replications: how well the model's number is known, not how well the model fits a machine."
                 ),
             }];
+            then.extend(listed(&study.sensitivity).map(|list| say!("Most sensitive assumption (±20 %): {list}.")));
             if !study.about.is_empty() {
                 then.push(say!("Assumed: {}", study.about.split_whitespace().collect::<Vec<_>>().join(" ")));
             }

@@ -44,6 +44,18 @@ fn the_documents_are_as_published() {
 }
 
 #[test]
+fn what_the_numbers_cannot_carry_is_said_beside_them() {
+    let plain = simulate(&["plain", "--setting", "as-found"]);
+    let line = plain.out.lines().find(|line| line.starts_with("Most sensitive assumption (±20 %): ")).unwrap();
+    assert!(line.contains("p99: machine.") && line.contains("watts: machine.power."), "{line}");
+    let rate = |per_s: &str| simulate(&["plain", "--setting", "as-found", "--set", per_s]).out;
+    let busy = rate("workload.arrivals.per_s=1e6");
+    assert!(busy.contains("as-found: saturated (server, all CPUs); its times grow with the duration"), "{busy}");
+    let one = run(&["simulate", "plain", "--setting", "as-found", "--duration", "300ms", "--replications", "1"]).out;
+    assert!(one.contains("as-found: times without an interval: one replication has none"), "{one}");
+}
+
+#[test]
 fn a_simulated_run_is_read_by_report_and_compare() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -7,7 +7,7 @@ use crate::view::table::Table;
 use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, show_ns};
 use wakewatt_sim::fit::{AIM, Beside, Fitted, Off};
-use wakewatt_sim::sensitivity::sentence;
+use wakewatt_sim::sensitivity::listed;
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or("-".into(), rough_ns)
@@ -55,8 +55,8 @@ fn load(out: &mut String, f: &Fitted, (on, other): (&str, &str), width: usize) {
         let off = Off { ratio: Some(worst), range: f.worst_range, is_endless: false };
         let _ = writeln!(out, "largest error of a prediction: {}", signed(off));
     }
-    if let Some(words) = sentence(&f.sensitivity) {
-        let _ = writeln!(out, "{words}");
+    if let Some(list) = listed(&f.sensitivity) {
+        let _ = writeln!(out, "most sensitive assumption (±20 %): {list}");
     }
     hits(&f.hits).into_iter().for_each(|words| {
         let _ = writeln!(out, "{words}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use wakewatt_core::units::{rough_ns, three_digits};
 use wakewatt_sim::examples::Example;
 use wakewatt_sim::outcome::{Estimate, Outcome};
-use wakewatt_sim::sensitivity::sentence;
+use wakewatt_sim::sensitivity::listed;
 use wakewatt_sim::server::Against;
 use wakewatt_sim::study::{Held, Point, Study};
 
@@ -85,8 +85,8 @@ pub(super) fn study(s: &Study, has_details: bool, width: usize) -> String {
         out,
         "\nIntervals (±): at least 95 %, over {n} replications. They show how well the model's number is known, not how well the model fits a machine."
     );
-    if let Some(words) = sentence(&s.sensitivity) {
-        let _ = writeln!(out, "{words}.");
+    if let Some(list) = listed(&s.sensitivity) {
+        let _ = writeln!(out, "Most sensitive assumption (±20 %): {list}.");
     }
     if !s.about.is_empty() {
         let _ = writeln!(out, "Assumed: {}", s.about.split_whitespace().collect::<Vec<_>>().join(" "));

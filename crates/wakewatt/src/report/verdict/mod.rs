@@ -7,7 +7,7 @@
 //! a slower p99 is not a win. Where doctor tested two settings the one with more at stake comes first. A host that was
 //! only looked at gets its top finding named (`first.rs`).
 
-use super::busy;
+use super::busy::{self, RETRY};
 use super::words::{count, ns_rough, percent};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
@@ -73,9 +73,6 @@ pub struct Verdict {
     /// What must be known with it: settings not put back, blocks thrown away.
     pub warnings: Vec<String>,
 }
-
-/// What doctor types where others kept the machine busy.
-pub(super) const RETRY: &str = "wakewatt doctor --wait-quiet 10min";
 
 /// "Not decided: this machine was too busy to measure (…)", and what to type.
 fn too_busy(busy: TooBusy) -> String {

@@ -190,7 +190,7 @@ fn remarks(costs: &StateCosts) -> Vec<String> {
         ),
         say!(
             "Claimed is the driver's exit latency; a wake-up contains more, so compare it with the extra. The extra is paired \
-             by round, with its 95 % interval (signed rank)."
+             by round, with its 95 % interval (sign test)."
         ),
     ];
     let floor = costs.floor.as_deref().unwrap_or_default();
