@@ -9,9 +9,18 @@ use wakewatt_sim::server::Power;
 use wakewatt_sim::specpower::{Published, modelled, results};
 
 /// Larger machines of the table are left out: they would take most of the time.
-const MOST_CPUS: u32 = 128;
+const MOST_CPUS: u32 = 64;
 /// Values beside the one in use, to show what they would come to.
-const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5];
+const SHARES: [f64; 3] = [1.0, 0.75, 0.25];
+
+type Group = (&'static str, fn(&Published) -> bool);
+/// Results that the page shows by themselves.
+const GROUPS: [Group; 4] = [
+    ("without SMT", |r| r.shape[2] == 1),
+    ("with SMT", |r| r.shape[2] == 2),
+    ("Xeon X5675", |r| r.cpu.contains("X5675")),
+    ("Xeon E5-2670", |r| r.cpu.contains("E5-2670")),
+];
 
 /// Prints the table.
 pub(crate) fn run(table: Option<&Path>) -> Result<bool> {
@@ -22,19 +31,19 @@ pub(crate) fn run(table: Option<&Path>) -> Result<bool> {
     ensure!(!small.is_empty(), "{}: no result in it", path.display());
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
     println!(
-        "| one_thread_share | threads | results | middle, modelled | middle, published | watts off: median | 10 % to 90 % |"
+        "| one_thread_share | servers | results | middle, modelled | middle, published | watts off: median | 10 % to 90 % |"
     );
     println!("|---|---|---|---|---|---|---|");
     let own = Power::default().one_thread_share;
     for share in SHARES.into_iter().chain([own]) {
         let modelled = modelled(small.iter().map(|r| r.shape), share, n_threads)?;
-        for threads in [1, 2] {
-            let of: Vec<&&Published> = small.iter().filter(|r| r.shape[2] == threads).collect();
+        for (name, is_in) in GROUPS {
+            let of: Vec<&&Published> = small.iter().filter(|r| is_in(r)).collect();
             let at = |q: f64, value: &dyn Fn(&Published) -> f64| quantile(of.iter().map(|r| value(r)).collect(), q);
             let middle = |r: &Published| modelled.get(&r.shape).map_or(f64::NAN, |curve| curve.middle_ratio(r));
             let off = |r: &Published| r.off_ratio(middle(r)) * 100.0;
             println!(
-                "| {share}{} | {threads} | {} | {:.2} | {:.2} | {:+.1} % | {:+.1} to {:+.1} % |",
+                "| {share}{} | {name} | {} | {:.2} | {:.2} | {:+.1} % | {:+.1} to {:+.1} % |",
                 if share == own { " (default)" } else { "" },
                 of.len(),
                 at(0.5, &middle),
