@@ -135,77 +135,6 @@ fn families(page: &mut String, too_much: &mut Vec<String>) {
     }
 }
 
-/// Series of medians, recorded measurement by measurement on machines where nothing was changed: name and file.
-const RECORDED: &[(&str, &str)] = &[];
-/// Runs over recorded noise.
-const N_RECORDED: u64 = 2_000;
-/// An effect that is not worth a change.
-const SMALL: f64 = 1.02;
-
-/// The logarithms of a recording's medians, one series per line.
-fn series(text: &str) -> Vec<Vec<f64>> {
-    let line = |line: &str| line.split(' ').filter_map(|ns| ns.parse::<f64>().ok()).map(f64::ln).collect::<Vec<_>>();
-    text.lines().filter(|l| !l.starts_with('#')).map(line).filter(|series| series.len() > 100).collect()
-}
-
-/// A run over recorded noise: it begins anywhere in the recording, and the order within its rounds is drawn.
-fn replay(series: &[Vec<f64>], effect: f64, seed: u64) -> (StopReason, bool) {
-    let looks = Looks::short();
-    let mut random = Random::new(seed);
-    let mut at = (random.index(series.len()), 0);
-    at.1 = random.index(series[at.0].len());
-    let mut next = || {
-        let value = series[at.0][at.1];
-        at = if at.1 + 1 < series[at.0].len() { (at.0, at.1 + 1) } else { ((at.0 + 1) % series.len(), 0) };
-        value
-    };
-    let mut d = Vec::new();
-    loop {
-        let (first, second) = (next(), next());
-        d.push(effect + if random.below(2) == 0 { first - second } else { second - first });
-        if let Decision::Stop(why) = looks.decide(d.len(), &d) {
-            let p = signed_rank::p_above(&d, effect).min(signed_rank::p_below(&d, effect));
-            return (why, 2.0 * p <= looks.judge(d.len()).level);
-        }
-    }
-}
-
-/// Short measurements with the noise of real machines: errors on nothing, a ratio of 1.10 found, one of 1.02 called small.
-fn recorded(page: &mut String, too_much: &mut Vec<String>) {
-    let _ = writeln!(
-        page,
-        "\n## Noise recorded on machines\n\n{N_RECORDED} runs a row of short measurements, replayed from medians that were \
-         recorded one after the other where nothing was changed.\nA run begins anywhere in the recording; the order within its \
-         rounds is drawn.\n*Small*: at a true ratio of {SMALL}, runs that report no difference worth a change.\n\n\
-         | recorded | medians | false | missed, nothing | missed, {EFFECT:.2} | found, {EFFECT:.2} | small, {SMALL} |\n\
-         |---|---|---|---|---|---|---|"
-    );
-    let rows = on_all_cpus(RECORDED, |(_, text)| {
-        let series = series(text);
-        let run = |effect: f64| -> Vec<_> { (0..N_RECORDED).map(|seed| replay(&series, effect.ln(), seed)).collect() };
-        let share = |n: usize| n as f64 / N_RECORDED as f64;
-        let of = |runs: &[(StopReason, bool)], why: StopReason| share(runs.iter().filter(|r| r.0 == why).count());
-        let missed = |runs: &[(StopReason, bool)]| share(runs.iter().filter(|r| r.1).count());
-        let (nothing, found, small) = (run(1.0), run(EFFECT), run(SMALL));
-        let n: usize = series.iter().map(Vec::len).sum();
-        let rates = [
-            of(&nothing, StopReason::EffectProven),
-            missed(&nothing),
-            missed(&found),
-            of(&found, StopReason::EffectProven),
-            of(&small, StopReason::NoDifference),
-        ];
-        (n, rates)
-    });
-    for ((name, _), (n, rates)) in RECORDED.iter().zip(rows) {
-        if rates[..3].iter().any(|rate| *rate > 0.05 + SLACK) {
-            too_much.push(format!("recorded, {name}: {rates:?}"));
-        }
-        let cells = rates.map(|rate| format!("{:.1} %", 100.0 * rate)).join(" | ");
-        let _ = writeln!(page, "| {name} | {n} | {cells} |");
-    }
-}
-
 #[test]
 fn errors_and_coverage_stay_within_what_is_promised() {
     let mut page = format!(
@@ -248,7 +177,6 @@ fn errors_and_coverage_stay_within_what_is_promised() {
         }
     }
     families(&mut page, &mut too_much);
-    recorded(&mut page, &mut too_much);
     assert!(too_much.is_empty(), "{too_much:#?}");
     // Another machine's logarithms may differ in the last digit; the limits above hold everywhere.
     if cfg!(target_arch = "x86_64") {

@@ -2,7 +2,7 @@
 //!
 //! `verdict` has two rows: the machine as it is, and beside a loop that uses half of one CPU. `verdict-aa` runs A/A
 //! experiments whose second variant is switched like the first and changes nothing (bench/plans/aa.toml). The CSV has a
-//! line per run; A/A runs also leave their series of medians, measurement by measurement: noise for `--test gate`.
+//! line per run; A/A runs also leave their series of medians, measurement by measurement.
 
 use super::{Measured, Row, median};
 use anyhow::{Context, Result, bail};

@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn shares() {
         assert!(
-            check(600_000, 400_000).starts_with("yes risk unknown: up to 40 % of the pages were allocated by processes on other nodes"),
+            check(600_000, 400_000)
+                .starts_with("yes risk unknown: up to 40 % of the pages were allocated by processes on other nodes"),
             "{}",
             check(600_000, 400_000)
         );
