@@ -141,7 +141,7 @@ pub struct Counted {
     pub machines: Vec<MachineCounted>,
     /// Part by part of the time series.
     pub bins: Vec<Bin>,
-    /// [`PARTS`] of them.
+    /// The parts, in order.
     pub parts: Vec<Part>,
 }
 
