@@ -77,7 +77,7 @@ fn script() -> String {
          run v1 limited /tmp/v1/small {MATRIX}; after v1\nrmdir /tmp/v1/small; umount /tmp/v1; fi\n\
          echo 96M >/sys/block/zram0/disksize && mkswap /dev/zram0 && swapon /dev/zram0; cat /proc/swaps >swaps\n\
          run swap {MATRIX}\nafter swap\n\
-         run doctor wakewatt doctor --quick --no-report --json\nafter doctor\n\
+         run doctor wakewatt doctor --quick --read-only --no-report --json\nafter doctor\n\
          dmesg >dmesg\n",
         short()
     )
@@ -184,7 +184,7 @@ fn judge(inside: &Inside) -> Result<ProofResult> {
     step(inside, &mut verdict, "doctor", &doctor["evidence"]["memory"]);
     verdict.expect(doctor["verdict"].is_string(), || "doctor: no verdict".into());
     verdict.counted.push(format!(
-        "with reserved huge pages, a memory cgroup of version 1, swap, and doctor --quick whole: none killed, none swapped \
+        "with reserved huge pages, a memory cgroup of version 1, swap, and doctor --quick --read-only whole: none killed, none swapped \
          out ({} s in all)",
         inside.text("doctor.at").trim()
     ));
