@@ -54,6 +54,7 @@ pub mod service_manager;
 pub mod confine;
 pub mod door;
 pub mod helper;
+pub mod pseudonym;
 pub mod push;
 pub mod resolve;
 mod http;

@@ -4,6 +4,7 @@
 //! was opened: a plain file, not a link, of ours or root's, that nobody but its owner may read or write. It is not wiped
 //! from memory afterwards: who can read our memory can read the file.
 
+use crate::trust::{Caller, Distrust, Fault, Last};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsStr;
 use std::fmt;
@@ -39,6 +40,9 @@ pub enum SecretError {
     /// Neither the caller's nor root's.
     #[error("{0}: belongs to user {1}, who is neither you nor root")]
     IsForeign(PathBuf, u32),
+    /// Somebody else can put another file in its place.
+    #[error("{0}: {1}, and could put another file there; move it to a folder of yours or root's")]
+    Way(PathBuf, Distrust),
     /// Empty first line, a NUL, no UTF-8, or far too long.
     #[error("{0}: {1}")]
     NoPassword(PathBuf, &'static str),
@@ -49,7 +53,11 @@ impl Secret {
     pub fn from_file(path: &Path) -> Result<Secret, SecretError> {
         let named = || path.to_path_buf();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+        let place = Caller::this_process().or_behind_sudo().walk(path, Last::Stays).map_err(|why| match why.fault {
+            Fault::Unopened(errno) => SecretError::Unreadable(why.path, errno.into()),
+            _ => SecretError::Way(path.into(), why),
+        })?;
+        let fd = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty()).map_err(|e| match e {
             rustix::io::Errno::LOOP => SecretError::IsLink(named()),
             e => SecretError::Unreadable(named(), e.into()),
         })?;

@@ -71,7 +71,7 @@ pub(crate) fn replace_by(
     path: &Path,
     write: impl FnOnce(&Path) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
+    let folder = folder_of(path);
     let beside = beside(path);
     let written = write(&beside).and_then(|()| store.sync(&beside)).and_then(|()| store.rename(&beside, path));
     if written.is_err() {
@@ -90,7 +90,7 @@ pub fn tidy(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
 pub fn remove(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
     tidy(store, path)?;
     store.remove(path)?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
+    let folder = folder_of(path);
     match store.sync_folder(folder) {
         // A folder that somebody has removed took the file along.
         Err(_) if !store.has_folder(folder) => Ok(()),
@@ -105,6 +105,15 @@ pub fn sweep(store: &dyn Store, folder: &Path) -> Result<Vec<String>, StoreError
     names.retain(|name| name.starts_with('.') && name.ends_with(BESIDE));
     names.iter().try_for_each(|name| store.remove(&folder.join(name)))?;
     Ok(names)
+}
+
+/// The folder a path lies in. `x` and `./x` lie in the working folder, which Rust calls "": no system call takes that.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => Path::new("/"),
+    }
 }
 
 /// How a name ends that a file is written under first.
@@ -124,46 +133,52 @@ fn fail(path: &Path, doing: &str, error: &std::io::Error) -> StoreError {
     StoreError::new(path, format!("cannot {doing}: {error}"))
 }
 
+/// What was opened; none where it is not there.
+fn believed<T>(opened: Result<T, Distrust>, doing: &str) -> Result<Option<T>, StoreError> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(Distrust { fault: Fault::Unopened(Errno::NOENT), .. }) => Ok(None),
+        Err(Distrust { path, fault: Fault::Unopened(why) }) => Err(fail(&path, doing, &why.into())),
+        Err(Distrust { path, fault }) => Err(StoreError::new(
+            path,
+            format!("{fault}: what is kept there is not believed; look at it, then give it back to its owner"),
+        )),
+    }
+}
+
+fn kept(read: Result<Vec<u8>, InputError>, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match read {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(InputError::Refused { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(InputError::Refused { error, .. }) => Err(fail(path, "read", &error)),
+        Err(e) => Err(StoreError::new(path, format!("cannot be read: {e}"))),
+    }
+}
+
+/// The bytes of a file that nothing is decided by, whoever may write it; none where there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    kept(input::read(path, input::KEPT), path)
+}
+
 impl Store for Disk {
     fn load(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-        match input::read(path, input::KEPT) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(InputError::Refused { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(InputError::Refused { error, .. }) => Err(fail(path, "read", &error)),
-            Err(e) => Err(StoreError::new(path, format!("cannot be read: {e}"))),
-        }
+        // Never by name twice: what was looked at is what is read.
+        let Some(file) = believed(Caller::this_process().open_kept(path), "read")? else { return Ok(None) };
+        kept(input::look_and_read(file, path, input::KEPT), path)
     }
     fn names(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
         // What lies here says which settings root turns back, so nobody else may have put it here.
-        match Caller::this_process().open_folder(folder) {
-            Err(Distrust { fault: Fault::Unopened(Errno::NOENT), .. }) => return Ok(Vec::new()),
-            Err(Distrust { fault: Fault::Unopened(why), .. }) => return Err(fail(folder, "list", &why.into())),
-            Err(why @ Distrust { .. }) => {
-                let what = format!(
-                    "{}: what is in it is not believed; look at it, then give the folder back to its owner",
-                    why.fault
-                );
-                return Err(StoreError::new(folder, what));
-            }
-            Ok(_) => {}
+        match believed(Caller::this_process().open_folder(folder), "list")? {
+            None => Ok(Vec::new()),
+            Some(trusted) => trusted.names().map_err(|e| fail(folder, "list", &e)),
         }
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(fail(folder, "list", &e)),
-        };
-        let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        Ok(names)
     }
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
         if folder.is_dir() {
             return Ok(());
         }
-        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
-        if let Some(above) = above {
-            self.make_folder(above)?;
-        }
+        let above = folder_of(folder);
+        self.make_folder(above)?;
         match fs::create_dir(folder) {
             // Somebody else made it meanwhile.
             Err(e) if e.kind() != ErrorKind::AlreadyExists || !folder.is_dir() => {
@@ -172,7 +187,7 @@ impl Store for Disk {
             _ => {}
         }
         // Else a power loss may take the folder, and everything durable in it.
-        self.sync_folder(above.unwrap_or(Path::new(".")))
+        self.sync_folder(above)
     }
     fn close_folder(&self, folder: &Path) -> Result<(), StoreError> {
         let change = || {
@@ -231,6 +246,7 @@ mod tests {
         fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
         let why = Disk.names(dir.path()).unwrap_err();
         assert!(why.what.contains("may be written by everybody"), "{}", why.what);
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
         assert!(Disk.names(&link).unwrap_err().what.contains("symbolic link"));

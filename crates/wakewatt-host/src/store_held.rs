@@ -2,10 +2,13 @@
 //!
 //! The hold is flock(2) on a file in it, which the kernel drops with the process, so a killed one leaves nothing to clean up.
 //! Who holds it is written into that file, for the one who comes second. What lies in such a folder is acted by (a plan that
-//! runs commands), so the folder must be the caller's or root's and nobody else may write to it.
+//! runs commands), so nobody else may write to the folder or exchange one above it ([`crate::trust`]), and every file is
+//! opened through it.
 
+use crate::input;
 use crate::store::{Disk, Store, StoreError, replace};
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use crate::trust::{Caller, Distrust, Fault, TrustedFolder};
+use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,6 +21,7 @@ const MOST_HOLDER: u64 = 500;
 #[derive(Debug)]
 pub struct HeldFolder {
     folder: PathBuf,
+    trusted: TrustedFolder,
     _lock: File,
 }
 
@@ -33,13 +37,20 @@ pub enum HeldError {
         holder: String,
     },
     /// Others could write into it.
-    #[error(
-        "{0}: belongs to somebody else, or others may write into it; what lies there would be acted by. Name a folder of your own"
-    )]
-    Foreign(String),
+    #[error("{0}; what lies there would be acted by. Name a folder of your own")]
+    Foreign(Distrust),
     /// The operating system's words.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl HeldError {
+    fn of(why: Distrust) -> HeldError {
+        match why.fault {
+            Fault::Unopened(errno) => StoreError::new(why.path, format!("cannot be opened: {errno}")).into(),
+            _ => HeldError::Foreign(why),
+        }
+    }
 }
 
 impl HeldFolder {
@@ -47,15 +58,8 @@ impl HeldFolder {
     pub fn take(folder: &Path, holder: &str) -> Result<HeldFolder, HeldError> {
         Disk.make_folder(folder)?;
         let fail = |what: &str, e: Errno| StoreError::new(folder.join("lock"), format!("cannot {what}: {e}"));
-        let stat = rustix::fs::stat(folder).map_err(|e| fail("look at its folder", e))?;
-        let is_ours = stat.st_uid == rustix::process::geteuid().as_raw() || stat.st_uid == 0;
-        if !is_ours || stat.st_mode & 0o022 != 0 {
-            return Err(HeldError::Foreign(folder.display().to_string()));
-        }
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd =
-            rustix::fs::open(folder.join("lock"), flags, Mode::from_raw_mode(0o600)).map_err(|e| fail("open", e))?;
-        let mut lock = File::from(fd);
+        let trusted = Caller::this_process().or_behind_sudo().open_folder(folder).map_err(HeldError::of)?;
+        let mut lock = trusted.open("lock", OFlags::RDWR | OFlags::CREATE).map_err(HeldError::of)?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
@@ -70,7 +74,7 @@ impl HeldFolder {
         let said =
             rustix::fs::ftruncate(&lock, 0).map_err(std::io::Error::from).and_then(|()| writeln!(lock, "{holder}"));
         said.map_err(|e| StoreError::new(folder.join("lock"), format!("cannot write: {e}")))?;
-        Ok(HeldFolder { folder: folder.into(), _lock: lock })
+        Ok(HeldFolder { folder: folder.into(), trusted, _lock: lock })
     }
 
     /// Where it is.
@@ -80,7 +84,15 @@ impl HeldFolder {
 
     /// A file of it, or none.
     pub fn load(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        Disk.load(&self.folder.join(name))
+        let path = self.folder.join(name);
+        match self.trusted.open(name, OFlags::RDONLY) {
+            Err(Distrust { fault: Fault::Unopened(Errno::NOENT), .. }) => Ok(None),
+            Err(why) => Err(StoreError::new(path, why.fault.to_string())),
+            Ok(file) => match input::look_and_read(file, &path, input::KEPT) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(why) => Err(StoreError::new(path, why.to_string())),
+            },
+        }
     }
 
     /// Replaces a file whole, durably.
@@ -98,14 +110,9 @@ impl HeldFolder {
     pub fn append(&self, name: &str, line: &str) -> Result<(), StoreError> {
         let path = self.folder.join(name);
         let fail = |what: &str, e: std::io::Error| StoreError::new(&path, format!("cannot {what}: {e}"));
-        let flags =
-            OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o644)).map_err(|e| fail("open", e.into()))?;
-        let mut file = File::from(fd);
+        let opened = self.trusted.open(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE);
+        let mut file = opened.map_err(|why| StoreError::new(&path, why.fault.to_string()))?;
         let stat = rustix::fs::fstat(&file).map_err(|e| fail("look at it", e.into()))?;
-        if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Err(StoreError::new(&path, "is no regular file; remove it"));
-        }
         let mut last = [b'\n'];
         if let Some(end) = u64::try_from(stat.st_size).ok().and_then(|n| n.checked_sub(1)) {
             rustix::io::pread(&file, &mut last, end).map_err(|e| fail("read", e.into()))?;

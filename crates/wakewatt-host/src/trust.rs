@@ -1,13 +1,21 @@
 //! Whose file is it? What root runs, writes or believes must not be in somebody else's hands.
 //!
-//! A plan, a profile and a kept run say which commands run and which settings are turned. So they are looked at through the
-//! descriptor that is then read, never by name twice: a file that may be changed or exchanged meanwhile proves nothing.
+//! A plan, a profile, a journal and a kept run say which commands run and which settings are changed. So they are looked at
+//! through the descriptor that is then read, never by name twice: a file that may be changed or exchanged meanwhile proves
+//! nothing. The way there counts as well: whoever owns a folder above, or may write to it, can put another one in its place.
+//! So every folder from the root on is opened and looked at, one after the other, and what follows is opened from it.
+//!
 //! Trusted are root, the caller, and, for files a person names, whoever called sudo: that person may do all this anyway.
-//! Writable by the caller's own group is let pass, because many systems give each user a group and a umask of 002.
+//! Writable by the caller's own group is let pass, because many systems give each user a group and a umask of 002. A sticky
+//! folder such as /tmp may lie on the way: there nobody exchanges what belongs to somebody else.
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Not to be believed.
@@ -34,12 +42,15 @@ pub enum Fault {
     /// It points elsewhere.
     #[error("is a symbolic link")]
     Link,
+    /// Whoever has the other name may change it.
+    #[error("has a second name (a hard link)")]
+    SecondName,
     /// A FIFO, a device, a folder.
     #[error("is no regular file")]
     NoFile,
     /// The operating system's word.
     #[error("cannot be opened: {0}")]
-    Unopened(rustix::io::Errno),
+    Unopened(Errno),
 }
 
 /// Who is believed.
@@ -77,42 +88,145 @@ impl Caller {
         }
     }
 
-    fn look(&self, fd: impl AsFd, wanted: FileType) -> Result<(), Fault> {
-        let stat = rustix::fs::fstat(fd).map_err(Fault::Unopened)?;
+    fn fault_of(&self, stat: &Stat) -> Option<Fault> {
+        self.fault(stat.st_uid, stat.st_gid, stat.st_mode)
+    }
+
+    fn look(&self, fd: impl AsFd, wanted: FileType) -> Result<Stat, Fault> {
+        let stat = fstat(fd).map_err(Fault::Unopened)?;
         if FileType::from_raw_mode(stat.st_mode) != wanted {
             return Err(Fault::NoFile);
         }
-        self.fault(stat.st_uid, stat.st_gid, stat.st_mode).map_or(Ok(()), Err)
+        self.fault_of(&stat).map_or(Ok(stat), Err)
     }
 
-    /// Opens a file for reading that a person has named; links on the way are that person's business.
+    /// Opens a file for reading that a person has named; links are followed where somebody trusted has laid them.
     pub fn open(&self, path: &Path) -> Result<File, Distrust> {
-        let distrust = |fault| Distrust { path: path.into(), fault };
+        let Place { folder, name, path } = self.walk(path, Last::IsFollowed)?;
+        let distrust = |fault| Distrust { path: path.clone(), fault };
         // Before opening: a tape rewinds and a watchdog starts when it is opened.
-        let found = rustix::fs::stat(path).map_err(|e| distrust(Fault::Unopened(e)))?;
+        let found = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| distrust(Fault::Unopened(e)))?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return Err(distrust(Fault::NoFile));
         }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| distrust(Fault::Unopened(e)))?;
+        let fd = openat(&folder, &name, READ | OFlags::NOFOLLOW, Mode::empty());
+        let fd = fd.map_err(|e| distrust(Fault::Unopened(e)))?;
         self.look(&fd, FileType::RegularFile).map_err(distrust)?;
         Ok(fd.into())
     }
 
-    /// Opens a folder, no link, for the files in it.
+    /// Opens a file of wakewatt's own for reading: no link, and without a second name.
+    pub fn open_kept(&self, path: &Path) -> Result<File, Distrust> {
+        let Place { folder, name, path } = self.walk(path, Last::Stays)?;
+        self.open_at(&folder, &name, path, READ)
+    }
+
+    fn open_at(&self, folder: impl AsFd + Copy, name: &OsStr, path: PathBuf, how: OFlags) -> Result<File, Distrust> {
+        let distrust = |fault| Distrust { path: path.clone(), fault };
+        let fd = openat(folder, name, how | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644));
+        let fd = fd.map_err(|e| distrust(unopened(folder, name, e)))?;
+        let stat = self.look(&fd, FileType::RegularFile).map_err(distrust)?;
+        if stat.st_nlink > 1 { Err(distrust(Fault::SecondName)) } else { Ok(fd.into()) }
+    }
+
+    /// Opens a folder, no link, for the files in it. What systemd makes for a service (StateDirectory= with DynamicUser=) is a
+    /// link of root's, and followed.
     pub fn open_folder(&self, path: &Path) -> Result<TrustedFolder, Distrust> {
-        let distrust = |fault| Distrust { path: path.into(), fault };
+        let is_handed_over = is_among(path, std::env::var_os("STATE_DIRECTORY").as_deref());
+        let last = if is_handed_over { Last::IsFollowed } else { Last::Stays };
+        let Place { folder, name, path: whole } = self.walk(path, last)?;
+        let distrust = |fault| Distrust { path: whole.clone(), fault };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| distrust(unopened(e, path)))?;
+        let fd = openat(&folder, &name, flags, Mode::empty()).map_err(|e| distrust(unopened(&folder, &name, e)))?;
         self.look(&fd, FileType::Directory).map_err(distrust)?;
         Ok(TrustedFolder { fd, path: path.into(), caller: self.clone() })
     }
+
+    /// The folder that holds what a path names, reached from the root with every folder on the way looked at.
+    pub(crate) fn walk(&self, path: &Path, last: Last) -> Result<Place, Distrust> {
+        let unopened = |path: &Path, e| Distrust { path: path.into(), fault: Fault::Unopened(e) };
+        let whole =
+            std::path::absolute(path).map_err(|e| unopened(path, Errno::from_io_error(&e).unwrap_or(Errno::NOENT)))?;
+        let mut rest: VecDeque<OsString> = whole.components().map(|c| c.as_os_str().into()).collect();
+        let (mut at, mut n_links) = (openat(CWD, "/", STEP, Mode::empty()).map_err(|e| unopened(&whole, e))?, 0);
+        let mut here = PathBuf::from("/");
+        loop {
+            let Some(name) = rest.pop_front() else {
+                return Ok(Place { folder: at, name: ".".into(), path: here });
+            };
+            let there = here.join(&name);
+            let is_last = rest.is_empty();
+            if is_last && last == Last::Stays {
+                return Ok(Place { folder: at, name, path: there });
+            }
+            let next = openat(&at, &name, STEP, Mode::empty()).map_err(|e| unopened(&there, e))?;
+            let stat = fstat(&next).map_err(|e| unopened(&there, e))?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => {
+                    n_links += 1;
+                    if n_links > MAX_LINKS {
+                        return Err(unopened(&there, Errno::LOOP));
+                    }
+                    // Others' links lie in a sticky folder only: every other one on the way is closed to them.
+                    if !self.users.contains(&stat.st_uid) {
+                        return Err(Distrust { path: there, fault: Fault::Owner(stat.st_uid) });
+                    }
+                    let text = readlinkat(&next, "", Vec::new()).map_err(|e| unopened(&there, e))?;
+                    let text = Path::new(OsStr::from_bytes(text.as_bytes()));
+                    text.components().rev().for_each(|c| rest.push_front(c.as_os_str().into()));
+                    if text.has_root() {
+                        here = "/".into();
+                    }
+                }
+                FileType::Directory => {
+                    let is_sticky = stat.st_mode & 0o1000 != 0;
+                    match self.fault_of(&stat) {
+                        Some(Fault::Everybody | Fault::Group(_)) if is_sticky => {}
+                        Some(fault) => return Err(Distrust { path: there, fault }),
+                        None => {}
+                    }
+                    (at, here) = (next, there);
+                }
+                _ if is_last => return Ok(Place { folder: at, name, path: there }),
+                _ => return Err(unopened(&there, Errno::NOTDIR)),
+            }
+        }
+    }
+}
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+/// A step of the way needs no permission to read.
+const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Opening waits for nobody and makes nothing the terminal.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// What becomes of a link that is the last part of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    IsFollowed,
+    Stays,
+}
+
+/// A name in a folder that is open.
+pub(crate) struct Place {
+    pub(crate) folder: OwnedFd,
+    pub(crate) name: OsString,
+    /// For people.
+    pub(crate) path: PathBuf,
+}
+
+/// Is it one of the folders that a service manager has made (systemd.exec(5): separated by colons)?
+fn is_among(path: &Path, folders: Option<&OsStr>) -> bool {
+    folders.is_some_and(|folders| {
+        folders.as_bytes().split(|b| *b == b':').any(|f| Path::new(OsStr::from_bytes(f)) == path)
+    })
 }
 
 /// O_NOFOLLOW on a link says ELOOP for a file, and ENOTDIR for a folder.
-fn unopened(errno: rustix::io::Errno, path: &Path) -> Fault {
-    match std::fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() => Fault::Link,
+fn unopened(folder: impl AsFd, name: &OsStr, errno: Errno) -> Fault {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Fault::Link,
         _ => Fault::Unopened(errno),
     }
 }
@@ -132,14 +246,22 @@ impl AsFd for TrustedFolder {
 }
 
 impl TrustedFolder {
-    /// Opens a file in it, no link, that is as trusted; `more` is WRONLY, APPEND and the like.
+    /// Opens a file in it, no link and without a second name, that is as trusted; `more` is WRONLY, APPEND, CREATE and the like.
     pub fn open(&self, name: &str, more: OFlags) -> Result<File, Distrust> {
-        let path = self.path.join(name);
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | more;
-        let opened = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
-        let fd = opened.map_err(|e| Distrust { path: path.clone(), fault: unopened(e, &path) })?;
-        self.caller.look(&fd, FileType::RegularFile).map_err(|fault| Distrust { path, fault })?;
-        Ok(fd.into())
+        self.caller.open_at(&self.fd, OsStr::new(name), self.path.join(name), READ | more)
+    }
+
+    /// The names in it, sorted.
+    pub fn names(&self) -> std::io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.fd)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 }
 
@@ -173,6 +295,8 @@ mod tests {
         std::fs::write(at("open"), "x").unwrap();
         std::fs::set_permissions(at("open"), PermissionsExt::from_mode(0o666)).unwrap();
         symlink("good", at("link")).unwrap();
+        std::fs::write(at("twice"), "x").unwrap();
+        std::fs::hard_link(at("twice"), at("second")).unwrap();
         rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
         let folder = caller.open_folder(dir.path()).unwrap();
         let fault = |name: &str| folder.open(name, OFlags::RDONLY).map(drop).map_err(|d| d.fault);
@@ -180,6 +304,7 @@ mod tests {
         assert_eq!(fault("open"), Err(Fault::Everybody));
         assert_eq!(fault("link"), Err(Fault::Link));
         assert_eq!(fault("pipe"), Err(Fault::NoFile));
+        assert_eq!(fault("twice"), Err(Fault::SecondName));
         assert!(matches!(fault("none"), Err(Fault::Unopened(_))));
         assert!(caller.open(&at("link")).is_ok(), "a person may name a link");
         assert_eq!(caller.open(&at("pipe")).map(drop).map_err(|d| d.fault), Err(Fault::NoFile));
@@ -190,5 +315,57 @@ mod tests {
         assert_eq!(caller.open_folder(&at("way")).map(drop).map_err(|d| d.fault), Err(Fault::Link));
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
         assert_eq!(caller.open_folder(dir.path()).map(drop).map_err(|d| d.fault), Err(Fault::Everybody));
+    }
+
+    /// A stranger who owns a folder on the way, or may write to it, can exchange everything below.
+    #[test]
+    fn the_way_to_a_file_is_looked_at_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let above = dir.path().join("above");
+        let (folder, file) = (above.join("open"), above.join("open/plan"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&file, "x").unwrap();
+        let caller = Caller::this_process();
+        let faults = || {
+            let of = |d: Distrust| (d.path, d.fault);
+            let both = [caller.open_folder(&folder).map(drop), caller.open(&file).map(drop)];
+            both.map(|found| found.map_err(of))
+        };
+        assert_eq!(faults(), [Ok(()), Ok(())]);
+        std::fs::set_permissions(&above, PermissionsExt::from_mode(0o777)).unwrap();
+        assert_eq!(faults(), [(); 2].map(|()| Err((above.clone(), Fault::Everybody))));
+        // Nobody exchanges what is not theirs in a sticky folder.
+        std::fs::set_permissions(&above, PermissionsExt::from_mode(0o1777)).unwrap();
+        assert_eq!(faults(), [Ok(()), Ok(())]);
+        if rustix::process::geteuid().is_root() && std::os::unix::fs::chown(&above, Some(1000), Some(1000)).is_ok() {
+            assert_eq!(faults(), [(); 2].map(|()| Err((above.clone(), Fault::Owner(1000)))));
+            let link = dir.path().join("way");
+            symlink(&folder, &link).unwrap();
+            std::os::unix::fs::lchown(&link, Some(1000), Some(1000)).unwrap();
+            let through = caller.open(&link.join("plan")).map(drop).map_err(|d| (d.path, d.fault));
+            assert_eq!(through, Err((link, Fault::Owner(1000))));
+        }
+    }
+
+    #[test]
+    fn folders_of_the_service_manager_are_named_one_by_one() {
+        let folders = Some(OsStr::new("/var/lib/wakewatt/history:/var/lib/other"));
+        assert!(is_among(Path::new("/var/lib/wakewatt/history"), folders));
+        assert!(!is_among(Path::new("/var/lib/wakewatt"), folders) && !is_among(Path::new("/var/lib/other"), None));
+    }
+
+    #[test]
+    fn names_come_from_the_folder_that_was_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("open")).unwrap();
+        std::fs::create_dir(at("evil")).unwrap();
+        std::fs::write(at("open/good"), "x").unwrap();
+        std::fs::write(at("evil/bad"), "x").unwrap();
+        let folder = Caller::this_process().open_folder(&at("open")).unwrap();
+        std::fs::rename(at("open"), at("gone")).unwrap();
+        std::fs::rename(at("evil"), at("open")).unwrap();
+        assert_eq!(folder.names().unwrap(), ["good"]);
+        assert!(folder.open("good", OFlags::RDONLY).is_ok());
     }
 }

@@ -10,7 +10,7 @@ use wakewatt_tune::knob::Host;
 use wakewatt_tune::knobs::KNOBS;
 
 /// A capture, and what was masked in it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Captured {
     /// The `.host` text.
     pub text: String,

@@ -117,6 +117,14 @@ impl Tuner {
             LockError::Busy(_) => BeginError::Busy(error.to_string()),
             other => BeginError::Refused(other.to_string()),
         })?;
+        // Another user's capabilities may reach the settings; root, who undoes at boot and after a crash, would not believe the journal.
+        let user = rustix::process::geteuid();
+        if !user.is_root() {
+            return Err(BeginError::Refused(format!(
+                "nothing is changed: root puts settings back after a crash or a boot, and does not believe a journal of user {}; use sudo",
+                user.as_raw()
+            )));
+        }
         let guard = GuardCommand::this_program().map_err(|error| {
             BeginError::Refused(format!(
                 "cannot find this program, which is its own guard: {error}; nothing is changed"

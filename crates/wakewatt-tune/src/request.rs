@@ -41,6 +41,9 @@ impl Place {
             },
             Some(("package", n)) => number("package", n).map(Place::Package),
             Some(("node", n)) => number("node", n).map(Place::Node),
+            Some(("cgroup", path)) if path.split('/').any(|part| matches!(part, "." | "..")) => {
+                Err(say!("cgroup:{path}: . and .. name no cgroup; say the path below /sys/fs/cgroup"))
+            }
             Some(("cgroup", path)) => Ok(Place::Cgroup(path.trim_matches('/').into())),
             _ if text.is_empty() => {
                 Err(say!("nothing behind the @: say cpus:0-3, package:0, node:1, cgroup:PATH or a name such as eth0"))

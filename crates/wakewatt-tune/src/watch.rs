@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 use wakewatt_host::clock::{boottime_ns, sleep_until_boottime};
-use wakewatt_host::store::{Disk, Store};
+use wakewatt_host::store::{Disk, Store, folder_of};
 
 /// How often is looked for what nobody tells.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub fn guard(journal_file: &Path) -> std::io::Result<Option<UndoReport>> {
     }
     // Whoever has the lock may be undoing this very journal; and nobody may begin while we put things back.
     let _lock = loop {
-        match Lock::wait_to_restore(folder(journal_file)) {
+        match Lock::wait_to_restore(folder_of(journal_file)) {
             Ok(lock) => break Some(lock),
             // Without a lock only the owner could be in the way, who ends us when it cannot tell us to go.
             Err(LockError::Busy(_)) => std::thread::sleep(LOOK),
@@ -61,7 +61,7 @@ pub fn await_confirmation(journal_file: &Path) -> std::io::Result<Option<UndoRep
                 sleep_until_boottime(until_boottime_ns);
             }
             Phase::Open | Phase::Unconfirmed { .. } => {
-                let lock = Lock::wait_to_restore(folder(journal_file));
+                let lock = Lock::wait_to_restore(folder_of(journal_file));
                 let Some(journal) = now(&last) else { return Ok(None) };
                 last = journal;
                 let owner = last.owner_now().seen_with(lock.is_ok());
@@ -83,17 +83,12 @@ fn begin() -> std::io::Result<()> {
     std::io::stdout().flush()
 }
 
-/// The state folder a journal lies in.
-fn folder(journal_file: &Path) -> &Path {
-    journal_file.parent().unwrap_or(Path::new("/"))
-}
-
 /// The journal as it is now; none when it has ended, or another one has its name. Where the disk does not tell, as it was.
 fn now(last: &Journal) -> Option<Journal> {
     match Journal::look(&Disk, last.file()) {
         Ok(Some(journal)) => journal.is_of_same_run(last).then_some(journal),
         // Who ends a journal removes its file. Who removes the folder knew nothing of it, and the settings still stand.
-        Ok(None) => (!Disk.has_folder(folder(last.file()))).then(|| last.clone()),
+        Ok(None) => (!Disk.has_folder(folder_of(last.file()))).then(|| last.clone()),
         Err(_) => Some(last.clone()),
     }
 }

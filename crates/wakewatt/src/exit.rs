@@ -19,7 +19,7 @@ pub enum Code {
     BadFile = 4,
     /// A setting could not be put back; what is left is printed and journaled.
     NotRestored = 5,
-    /// A setting does not hold: `tune status`, `tune verify` and `bios verify` say which.
+    /// A setting does not hold: `tune status`, `tune verify`, `bios verify` and `bios apply` say which.
     Drift = 6,
     /// A setting is not possible here or was refused; what was changed was put back, unless told to keep going.
     Refused = 7,
@@ -65,7 +65,8 @@ Exit codes:
   3    could not measure
   4    an input could not be read or an output not written
   5    a setting could not be put back (the message says which)
-  6    a setting does not hold (`tune status`, `tune verify`, `bios verify`)
+  6    a setting does not hold (`tune status`, `tune verify`, `bios verify`), or the BMC does not show what
+       `bios apply` sent
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
   9    some settings were refused and left out (`tune apply --keep-going`), or some nodes did not answer (`fleet collect`)

@@ -6,6 +6,7 @@
 use crate::histogram::Histogram;
 use crate::metric::{Family, Kind, Labels, Page, Value};
 use std::fmt::Write as _;
+use wakewatt_core::visible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
@@ -121,7 +122,8 @@ pub(super) fn series(name: &str, labels: &Labels) -> String {
     out
 }
 
-/// Backslash, quote and line feed; other control characters have no business in a label.
+/// Backslash, quote and line feed by the rules of the format. What controls, hides or reorders on a terminal stands as its
+/// number, whose backslash is escaped like any other: the terminal's filter finds nothing to change.
 pub(super) fn escaped(out: &mut String, text: &str) {
     if !text.bytes().any(|b| matches!(b, b'\\' | b'"' | 0..32 | 127..)) {
         return out.push_str(text);
@@ -131,7 +133,12 @@ pub(super) fn escaped(out: &mut String, text: &str) {
             '\\' => out.push_str("\\\\"),
             '"' => out.push_str("\\\""),
             '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push('?'),
+            c if visible::is_hidden(c) => {
+                let mut number = String::new();
+                visible::show(c, &mut number);
+                out.push('\\');
+                out.push_str(&number);
+            }
             c => out.push(c),
         }
     }
@@ -159,7 +166,10 @@ mod tests {
     fn prometheus() {
         let text = write(&page(), Flavour::Prometheus);
         assert!(text.contains("# TYPE wakewatt_cpuidle_entries_total counter\n"), "{text}");
-        assert!(text.contains("wakewatt_cpuidle_entries_total{state=\"C1 \\\"x\\\\\\n?\",index=\"1\"} 12\n"), "{text}");
+        assert!(
+            text.contains("wakewatt_cpuidle_entries_total{state=\"C1 \\\"x\\\\\\n\\\\x1b\",index=\"1\"} 12\n"),
+            "{text}"
+        );
         assert!(text.contains("wakewatt_latency_limit_seconds +Inf\n"), "{text}");
         assert!(text.contains("# TYPE wakewatt_build_info gauge\nwakewatt_build_info{version=\"1\"} 1\n"), "{text}");
         assert!(

@@ -85,7 +85,12 @@ impl HistoryPlayer {
         // Segments go while others are written.
         let bytes = match input::read(path, input::HISTORY) {
             Err(_) if !path.exists() => return Ok(()),
-            read => read.map_err(|why| Refusal::File(why.to_string()))?,
+            // One that cannot be read hides no other.
+            Err(why) => {
+                remark(&format!("{why}; it is passed over"));
+                return Ok(());
+            }
+            Ok(bytes) => bytes,
         };
         let mut reader = match Reader::new(&bytes) {
             Ok(reader) => reader,

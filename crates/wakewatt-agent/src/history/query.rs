@@ -91,12 +91,16 @@ struct Wanted {
     step: Step,
 }
 
-/// Asks segments, oldest first, taken one after the other, so that a large history need not fit into memory; `at_most_gap_ms` is the longest
-/// time between two moments that is no gap.
-pub fn ask(query: &Query, segments: impl IntoIterator<Item: Borrow<Vec<u8>>>, at_most_gap_ms: u64) -> Answer {
+/// Asks segments with their numbers, oldest first, taken one after the other, so that a large history need not fit into memory;
+/// `at_most_gap_ms` is the longest time between two moments that is no gap.
+pub fn ask<B: Borrow<Vec<u8>>>(
+    query: &Query,
+    segments: impl IntoIterator<Item = (usize, B)>,
+    at_most_gap_ms: u64,
+) -> Answer {
     let mut answer = Answer::default();
     let mut steps: BTreeMap<(String, u64), Step> = BTreeMap::new();
-    for (number, bytes) in segments.into_iter().enumerate() {
+    for (number, bytes) in segments {
         let bytes: &Vec<u8> = bytes.borrow();
         let mut reader = match Reader::new(bytes) {
             Ok(reader) => reader,
@@ -254,19 +258,19 @@ mod tests {
     fn rates_are_growth_over_the_time_that_was_seen() {
         // Two starts of the agent: counters begin again, and nothing is counted in between.
         let segments = [segment(&[(0, 0), (10_000, 100), (20_000, 200)]), segment(&[(40_000, 0), (50_000, 300)])];
-        let answer = ask(&query(true), &segments, 30_000);
+        let answer = ask(&query(true), segments.iter().enumerate(), 30_000);
         let points = &answer.series[&format!("{NAME}{{state=\"C6\",node=\"0\"}}")];
         assert_eq!(points.len(), 1);
         assert_eq!((points[0].seen_ms, points[0].value), (30_000, 500.0 / 30.0));
         assert_eq!(points[0].range, Some((10.0, 30.0)), "the least and the largest interval");
         assert_eq!((answer.series.len(), answer.n_moments), (1, 5), "C1 was not asked for");
-        let gap = ask(&query(true), &[segment(&[(0, 0), (100_000, 1_000)])], 30_000);
+        let gap = ask(&query(true), [(0, segment(&[(0, 0), (100_000, 1_000)]))], 30_000);
         assert!(gap.series.is_empty(), "growth over a gap is no rate");
     }
 
     #[test]
     fn values_are_means_of_steps() {
-        let answer = ask(&query(false), &[segment(&[(0, 10), (30_000, 20), (60_000, 40)])], 30_000);
+        let answer = ask(&query(false), [(0, segment(&[(0, 10), (30_000, 20), (60_000, 40)]))], 30_000);
         let points = answer.series.values().next().unwrap();
         assert_eq!(points.iter().map(|p| (p.wall_ms, p.value)).collect::<Vec<_>>(), [(0, 15.0), (60_000, 40.0)]);
     }

@@ -5,6 +5,9 @@
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
 //! the file system must keep a share free, which is looked at with every moment. For want of room it ends a segment only; the next one may begin later.
 //! Two agents would drop each other's segments, so a folder is held by one of them.
+//!
+//! Others may tidy up: with every moment it is looked whether folder and segment still have their names. A segment that is gone is followed by a new one, a folder
+//! that is gone is made again; what was in them is lost, what comes is not written into files that nobody can open.
 
 use super::change::{Change, Settings};
 use super::flat::{numbers, value};
@@ -17,6 +20,7 @@ use std::time::Duration;
 use thiserror::Error;
 use wakewatt_host::input;
 use wakewatt_host::place::{Folder, PlaceError};
+use wakewatt_host::trust::{Caller, Distrust};
 
 /// What a segment's name ends with; before it stands when it began, in milliseconds since 1970.
 const END: &str = ".history";
@@ -57,6 +61,9 @@ pub enum Trouble {
     /// The folder or a file in it.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// Others may write there, or exchange it.
+    #[error("{0}; name another folder with --history; the agent goes on")]
+    Distrusted(#[from] Distrust),
     /// A write or a look at the disk.
     #[error("{}: the history ends here: {source}; the agent goes on{}", path.display(), again(source.kind()))]
     Write {
@@ -96,7 +103,7 @@ impl Trouble {
             Trouble::NoRoom { .. } => true,
             Trouble::Write { source, .. } => is_want(source.kind()),
             Trouble::Place(why) => is_want(why.kind()),
-            Trouble::Held(_) => false,
+            Trouble::Held(_) | Trouble::Distrusted(_) => false,
         }
     }
 }
@@ -144,6 +151,8 @@ impl Ring {
     /// Opens a folder, which is made if it is not there; what is in it stays, up to the limit.
     pub fn open(folder: &Path, limits: Limits) -> Result<Ring, Trouble> {
         let folder = Folder::make(folder)?;
+        // Whoever may write there could tell us any past, and see to it that nothing is kept.
+        Caller::this_process().or_behind_sudo().open_folder(folder.path())?;
         let lock = held(&folder)?;
         let finished = segments(folder.path()).into_iter().filter_map(|path| {
             let n_bytes = std::fs::metadata(&path).ok()?.len();
@@ -174,6 +183,13 @@ impl Ring {
     }
 
     fn keep(&mut self, wall_ms: u64, page: &Page) -> Result<(), Trouble> {
+        if !self.folder.is_in_place() {
+            let again = Ring::open(self.folder.path(), self.limits)?;
+            (self.folder, self._lock, self.finished, self.open) = (again.folder, again._lock, again.finished, None);
+        }
+        if self.open.as_ref().is_some_and(|open| !self.folder.holds(&open.name, &open.file)) {
+            self.open = None;
+        }
         let is_over = |open: &Open| {
             let is_set_back = wall_ms < open.last_ms;
             let is_old = wall_ms.saturating_sub(open.began_ms) >= MOST_SEGMENT_MS;
@@ -293,8 +309,10 @@ pub fn segments_since(folder: &Path, from_ms: u64) -> Vec<PathBuf> {
 
 fn found(folder: &Path) -> Vec<(u64, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // A folder or a link of that name is none of ours.
+    let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     let mut found: Vec<(u64, PathBuf)> =
-        entries.filter_map(|entry| Some((began_ms(&entry.path())?, entry.path()))).collect();
+        entries.filter(is_file).filter_map(|entry| Some((began_ms(&entry.path())?, entry.path()))).collect();
     found.sort();
     found
 }
@@ -442,6 +460,59 @@ mod tests {
         ring.limits.free_share = 0.0;
         ring.push(3_000, &page(3, "menu")).unwrap();
         assert_eq!((kept(dir.path()).0, segments(dir.path()).len()), (2, 2));
+    }
+
+    #[test]
+    fn what_others_remove_is_followed_by_something_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("h");
+        let limits = Limits { most_bytes: 16 * 1024, free_share: 0.0 };
+        let mut ring = Ring::open(&folder, limits).unwrap();
+        let mut at_ms = 0;
+        let mut push = |ring: &mut Ring| {
+            at_ms += 10_000;
+            ring.push(at_ms, &page(at_ms * 7919, "menu")).unwrap();
+        };
+        while segments(&folder).len() < 6 {
+            push(&mut ring);
+        }
+        // Old ones: their turn to be dropped comes, and they are gone.
+        segments(&folder).iter().take(5).for_each(|path| std::fs::remove_file(path).unwrap());
+        for _ in 0..2_000 {
+            push(&mut ring);
+        }
+        // The current one.
+        let newest = segments(&folder).pop().unwrap();
+        std::fs::remove_file(&newest).unwrap();
+        push(&mut ring);
+        assert!(segments(&folder).last().is_some_and(|path| *path != newest));
+        // Another file under its name.
+        let newest = segments(&folder).pop().unwrap();
+        std::fs::write(dir.path().join("other"), "x").unwrap();
+        std::fs::rename(dir.path().join("other"), &newest).unwrap();
+        push(&mut ring);
+        assert_eq!(std::fs::read(&newest).unwrap(), b"x", "nothing is written into what is not ours");
+        // The folder.
+        std::fs::remove_dir_all(&folder).unwrap();
+        push(&mut ring);
+        assert_eq!(kept(&folder).0, 1);
+        std::fs::rename(&folder, dir.path().join("moved")).unwrap();
+        push(&mut ring);
+        assert_eq!(kept(&folder).0, 1);
+    }
+
+    #[test]
+    fn a_folder_of_others_is_not_taken() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("h");
+        std::fs::create_dir(&folder).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(Ring::open(&link, ROOMY).unwrap_err().to_string().contains("symbolic link"));
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let why = Ring::open(&folder, ROOMY).unwrap_err();
+        assert!(why.to_string().contains("may be written by everybody") && !why.is_want_of_room(), "{why}");
     }
 
     #[test]

@@ -235,11 +235,11 @@ mod tests {
             step_ms: 600_000,
             is_rate,
         };
-        let shares = ask(&query("wakewatt_cpu_seconds_total", true), [&bytes], MOST_GAP_MS);
+        let shares = ask(&query("wakewatt_cpu_seconds_total", true), [(0, &bytes)], MOST_GAP_MS);
         let per_node: f64 =
             shares.series.iter().filter(|(n, _)| n.contains("node=\"0\"")).map(|(_, p)| p[0].value).sum();
         assert!((per_node - 64.0).abs() < 1e-6, "64 CPUs have 64 seconds a second: {per_node}");
-        let woken = ask(&query("wakewatt_wakeup_latency_seconds_in", true), [&bytes], MOST_GAP_MS);
+        let woken = ask(&query("wakewatt_wakeup_latency_seconds_in", true), [(0, &bytes)], MOST_GAP_MS);
         let p99 = percentile(&woken, 0.99);
         assert!(p99.iter().any(|(name, points)| name.contains("C6") && points[0].value > 133e-6), "{p99:?}");
     }

@@ -104,15 +104,17 @@ impl Past {
         let to_ms = (now_ms / step_ms + 1) * step_ms;
         let from_ms = to_ms.saturating_sub(span_ms);
         let files = segments_since(folder, from_ms);
-        let unread = RefCell::new(None);
+        let unread = RefCell::new(Vec::new());
         // One after the other: together they may be larger than what the service may hold.
         let held = || {
-            files.iter().map_while(|path| {
-                input::read(path, input::HISTORY).map_err(|why| unread.replace(Some(why.to_string()))).ok()
+            unread.borrow_mut().clear();
+            files.iter().filter_map(|path| {
+                input::read(path, input::HISTORY).map_err(|why| unread.borrow_mut().push(why.to_string())).ok()
             })
         };
         let past = Past::of(held, from_ms, step_ms);
-        unread.into_inner().map_or(past, Past::none)
+        let mut unread = unread.into_inner();
+        if unread.len() < files.len() { past } else { unread.pop().map_or(past, Past::none) }
     }
 
     fn of<I: IntoIterator<Item: Borrow<Vec<u8>>>>(held: impl Fn() -> I, from_ms: u64, step_ms: u64) -> Past {
@@ -131,7 +133,7 @@ impl Past {
                 step_ms,
                 is_rate,
             };
-            ask(&query, held(), MOST_GAP_MS)
+            ask(&query, held().into_iter().enumerate(), MOST_GAP_MS)
         };
         let grown = asked(&[&idle, &cpu, &joules, &latency_in], true);
         let stood = asked(&[&power, &online], false);

@@ -89,6 +89,33 @@ pub struct StagedSetting {
     pub read_back: Option<Setting>,
 }
 
+/// Does the settings object show what was sent?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBack {
+    /// It waits for the next boot.
+    Same,
+    /// It shows another value: an accepted request that changed nothing, or not to this.
+    Other,
+    /// It shows nothing, or could not be read: nobody knows.
+    Unknown,
+}
+
+impl StagedSetting {
+    /// Its answer.
+    pub fn read_back(&self) -> ReadBack {
+        match &self.read_back {
+            Some(back) if back.is_same(&self.requested) => ReadBack::Same,
+            Some(_) => ReadBack::Other,
+            None => ReadBack::Unknown,
+        }
+    }
+}
+
+/// Those that the BMC accepted and does not show: such a change is no success, whatever its HTTP status.
+pub fn unconfirmed(staged: &[StagedSetting]) -> Vec<&StagedSetting> {
+    staged.iter().filter(|setting| setting.read_back() != ReadBack::Same).collect()
+}
+
 /// What an application came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -223,6 +250,11 @@ fn restart(service: &mut dyn Change, machine: &Machine, order: Order<'_>, is_job
     // A boot without a job would change nothing.
     if is_job_missing {
         out.not_restarted = Some("no job could be made that would apply the changes".into());
+        return;
+    }
+    let is_contrary = out.staged.iter().any(|setting| setting.read_back() == ReadBack::Other);
+    if is_contrary || (out.job.is_none() && !unconfirmed(&out.staged).is_empty()) {
+        out.not_restarted = Some("the BMC accepted the changes, but does not show them as waiting for a boot".into());
         return;
     }
     match reboot::restart(service, machine, kind) {

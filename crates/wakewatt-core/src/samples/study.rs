@@ -103,7 +103,7 @@ pub struct Rejected {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyHost {
-    /// Host name, masked unless asked otherwise.
+    /// Tells machines apart and names none: `host-3fa9c2d1`, from a keyed hash of the machine id.
     pub name: String,
     /// Release of the kernel, as `uname -r`.
     pub kernel: String,

@@ -5,7 +5,8 @@ use super::{PlaceError, shown, temporary_name};
 use crate::disk_room::free_share;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, readlinkat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, openat, readlinkat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -86,10 +87,22 @@ impl Folder {
         }
     }
 
-    /// Removes a file of ours from it.
+    /// Removes a file of ours from it; one that is gone already is no error.
     pub fn remove(&self, name: &str) -> Result<(), PlaceError> {
-        unlinkat(&self.fd, name, AtFlags::empty())
-            .map_err(|e| PlaceError::system(&self.path.join(name), "remove it", e))
+        match unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(PlaceError::system(&self.path.join(name), "remove it", e)),
+        }
+    }
+
+    /// Does its name still lead to it? Somebody may have removed it, or put another one in its place.
+    pub fn is_in_place(&self) -> bool {
+        is_same(fstat(&self.fd), rustix::fs::stat(&self.path))
+    }
+
+    /// Does this name in it still lead to an open file?
+    pub fn holds(&self, name: &str, file: &File) -> bool {
+        is_same(fstat(file), statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW))
     }
 
     /// The same folder, open once more.
@@ -112,6 +125,10 @@ impl Folder {
             .map_err(fail)?;
         unlinkat(&self.fd, &name, AtFlags::empty()).map_err(fail)
     }
+}
+
+fn is_same(one: rustix::io::Result<Stat>, other: rustix::io::Result<Stat>) -> bool {
+    one.is_ok_and(|one| other.is_ok_and(|other| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)))
 }
 
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> + '_ {

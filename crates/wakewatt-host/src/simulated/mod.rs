@@ -327,7 +327,7 @@ impl Sink for SimulatedMachine {
         crate::store::tidy(self, file).map_err(|_| io(path))?;
         let is_there = self.state.borrow().names.contains_key(file);
         let synced = if is_there { self.sync(file) } else { Ok(()) };
-        synced.and_then(|()| self.sync_folder(file.parent().unwrap_or(Path::new("/")))).map_err(|_| io(path))
+        synced.and_then(|()| self.sync_folder(crate::store::folder_of(file))).map_err(|_| io(path))
     }
 }
 

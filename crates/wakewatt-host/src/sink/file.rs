@@ -15,7 +15,7 @@ fn in_words(path: &str, error: &StoreError) -> SinkError {
 }
 
 pub(super) fn read(file: &Path, path: &str) -> Result<String, SinkError> {
-    match Disk.load(file).map_err(|e| in_words(path, &e))? {
+    match store::read(file).map_err(|e| in_words(path, &e))? {
         None => Err(SinkError { is_absent: true, ..refuse(path, "no such file") }),
         Some(bytes) => String::from_utf8(bytes).map_err(|_| refuse(path, "holds bytes that are no text; not touched")),
     }

@@ -8,6 +8,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::samples::experiment::Arm;
 use wakewatt_core::samples::study::{Skipped, StudyHost};
+use wakewatt_host::pseudonym;
 
 /// Where a run is kept.
 pub struct Keeping<'a> {
@@ -59,7 +60,8 @@ impl Keeping<'_> {
 
 /// Where it runs, as its documents say it.
 pub(super) fn host_of(facts: &Snapshot) -> StudyHost {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // Not the host's own name: this goes into files that are shared.
+    let name = pseudonym::of_this_machine();
     let kernel = facts.kernel.release.get().cloned().unwrap_or_else(|| "unknown".into());
     StudyHost { name, kernel, cpus: format!("CPUs {}", facts.cpus.all().collect::<CpuSet>()) }
 }

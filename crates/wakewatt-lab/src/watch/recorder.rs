@@ -31,6 +31,11 @@ pub struct Recorder {
 /// Room for the last line.
 const END_BYTES: u64 = 200;
 
+/// What a file says of the machine: nothing that people named.
+fn shareable(layout: &Layout) -> Layout {
+    Layout { hostname: None, ..layout.clone() }
+}
+
 impl Recorder {
     /// Starts one; a folder that already holds one is left alone.
     pub fn create(folder: &Path, layout: &Layout, limit_bytes: u64) -> Result<Recorder, Refusal> {
@@ -47,7 +52,7 @@ impl Recorder {
         let (file, path) = (place.create_new().map_err(bad)?, place.path().to_path_buf());
         let mut recorder =
             Recorder { path, file, n_bytes: 0, limit_bytes, is_ended: false, n_moments: 0, trouble: None };
-        let first = serde_json::to_string(&Line::Layout(Box::new(layout.clone()))).map_err(|e| cannot(&e))?;
+        let first = serde_json::to_string(&Line::Layout(Box::new(shareable(layout)))).map_err(|e| cannot(&e))?;
         recorder.append(&format!("{MAGIC}\n{}", seal(&first))).map_err(|e| cannot(&e))?;
         Ok(recorder)
     }

@@ -95,6 +95,11 @@ impl Emulator {
         self.state().n_busy = n_times;
     }
 
+    /// Says yes to every change from now on, and keeps none.
+    pub fn forget_changes(&self, is_forgetful: bool) {
+        self.state().is_forgetful = is_forgetful;
+    }
+
     /// The list of jobs cannot be read.
     pub fn lose_list_of_jobs(&self, is_lost: bool) {
         self.state().is_list_lost = is_lost;

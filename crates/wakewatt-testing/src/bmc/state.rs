@@ -25,6 +25,7 @@ pub(super) struct State {
     pub(super) n_stale: u32,
     pub(super) n_busy: u32,
     pub(super) is_list_lost: bool,
+    pub(super) is_forgetful: bool,
     n_logins: u32,
     tag: u32,
     /// Its number and state.
@@ -47,6 +48,7 @@ impl State {
             n_stale: 0,
             n_busy: 0,
             is_list_lost: false,
+            is_forgetful: false,
             n_logins: 0,
             tag: 1,
             job: None,
@@ -267,6 +269,9 @@ impl State {
     }
 
     fn stage(&mut self, wanted: Attributes) {
+        if self.is_forgetful {
+            return;
+        }
         for (name, value) in wanted {
             match self.current.get(&name) == Some(&value) {
                 true => drop(self.pending.remove(&name)),

@@ -382,6 +382,9 @@ pub struct DoctorArgs {
     /// Write no HTML report
     #[arg(long, conflicts_with = "output")]
     pub no_report: bool,
+    /// Keep serial numbers, addresses and names in the HTML report (do not share such a file)
+    #[arg(long, conflicts_with = "no_report")]
+    pub unmasked: bool,
     /// One JSON document on standard output instead of text
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,

@@ -42,6 +42,9 @@ pub struct TraceArgs {
     /// Also write an HTML page
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Keep names in the page and in --stacks (do not share such a file)
+    #[arg(long)]
+    pub unmasked: bool,
     #[command(flatten)]
     pub recording: RecordArgs,
     /// Attach programs that do nothing, to measure what being attached costs

@@ -74,6 +74,35 @@ fn from_show_to_undo_every_document_is_valid() {
     assert!(with(&["undo"]).out.contains("Nothing to undo"));
 }
 
+/// A BMC may answer 200 and keep nothing: what Settings does not show is no success, and nobody is restarted for it.
+#[test]
+fn what_the_bmc_does_not_show_is_not_called_staged() {
+    for vendor in [Vendor::Dell, Vendor::Hpe, Vendor::Lenovo, Vendor::Supermicro, Vendor::Ami] {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = ["--journals", folder.path().to_str().unwrap()];
+        let bmc = Emulator::start(vendor).unwrap();
+        let with = |words: &[&'static str]| bios(&bmc, &[words, &kept[..]].concat());
+        bmc.forget_changes(true);
+        let applied = with(&["apply", "bios.c-states=off", "--reboot"]);
+        assert_eq!(applied.code, Some(6), "{vendor:?} {applied:?}");
+        assert!(
+            applied.out.contains("NOT confirmed") && applied.out.contains("NOT restarted"),
+            "{vendor:?} {applied:?}"
+        );
+        assert!(bmc.resets().is_empty(), "{vendor:?}");
+        // The journal stays until somebody knows: here that nothing waits, and nothing changed.
+        bmc.forget_changes(false);
+        assert_eq!(with(&["undo"]).code, Some(0), "{vendor:?}");
+        let applied = with(&["apply", "bios.c-states=off"]);
+        assert_eq!(applied.code, Some(0), "{vendor:?} {applied:?}");
+        bmc.boot();
+        bmc.forget_changes(true);
+        let undone = with(&["undo"]);
+        assert_eq!(undone.code, Some(5), "{vendor:?} {undone:?}");
+        assert!(undone.out.contains("NOT confirmed"), "{vendor:?} {undone:?}");
+    }
+}
+
 #[test]
 fn what_is_refused_says_why_and_ends_with_its_code() {
     let folder = tempfile::tempdir().unwrap();

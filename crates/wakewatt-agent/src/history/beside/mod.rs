@@ -134,7 +134,12 @@ pub fn beside(folder: &Path, asked: Asked, remark: &mut dyn FnMut(&str)) -> Resu
         let bytes = match input::read(path, input::HISTORY) {
             // Segments go while others are written.
             Err(_) if !path.exists() => continue,
-            read => read.map_err(|why| Refusal::File(why.to_string()))?,
+            // One that cannot be read hides no other.
+            Err(why) => {
+                remark(&format!("{why}; it is passed over"));
+                continue;
+            }
+            Ok(bytes) => bytes,
         };
         let trouble = match Reader::new(&bytes) {
             Ok(mut reader) => {

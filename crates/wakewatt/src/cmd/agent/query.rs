@@ -34,18 +34,20 @@ pub(super) fn run(args: &QueryArgs) -> Result<Code> {
     };
     let files = segments_since(&args.history, query.from_ms);
     // One after the other: together they may be larger than memory.
-    let mut unread = None;
-    let read = files.iter().map_while(|file| match input::read(file, input::HISTORY) {
-        Ok(bytes) => Some(bytes),
+    let mut unread = Vec::new();
+    let read = files.iter().enumerate().filter_map(|(number, file)| match input::read(file, input::HISTORY) {
+        Ok(bytes) => Some((number, bytes)),
+        // One that cannot be read hides no other.
         Err(why) => {
-            unread = Some(why);
+            unread.push(why);
             None
         }
     });
     let mut answer = ask(&query, read, MOST_GAP_MS);
-    if let Some(why) = unread {
-        return Err(why.into());
+    if !unread.is_empty() && unread.len() == files.len() {
+        return Err(unread.remove(0).into());
     }
+    unread.iter().for_each(|why| output::remark(&format!("{why}; it is passed over")));
     for (number, trouble) in &answer.troubles {
         // The newest is being written: that it is cut is no news.
         if number + 1 < files.len() {

@@ -10,7 +10,7 @@ use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
-use wakewatt_bios::apply::{Applied, ApplyError, Order, apply};
+use wakewatt_bios::apply::{Applied, ApplyError, Order, ReadBack, StagedSetting, apply, unconfirmed};
 use wakewatt_bios::plan::plan;
 use wakewatt_tune::lock::{Lock, LockError};
 
@@ -48,6 +48,7 @@ pub(super) fn run(args: &BiosApplyArgs, colour: Colour) -> Result<Code> {
     }
     let is_failed = applied.job.as_ref().is_some_and(wakewatt_bios::apply::job::Job::is_failed);
     let code = match () {
+        () if !unconfirmed(&applied.staged).is_empty() => Code::Drift,
         () if is_failed || applied.not_restarted.is_some() => Code::Refused,
         () if !applied.left_out.is_empty() => Code::Partial,
         () => Code::Fine,
@@ -85,21 +86,33 @@ fn not_applied(error: ApplyError) -> anyhow::Error {
 
 fn sentence(applied: &Applied) -> String {
     match &applied.id {
+        Some(id) if !unconfirmed(&applied.staged).is_empty() => {
+            format!("{id} is accepted, not confirmed; {}", look(id))
+        }
         Some(id) => format!("{id} is staged for the next boot; wakewatt bios undo {id} takes it back"),
         None => "nothing had to be staged".into(),
     }
+}
+
+/// What the BMC shows of a setting that was sent.
+pub(super) fn read_back(staged: &StagedSetting) -> String {
+    match (staged.read_back(), &staged.read_back) {
+        (ReadBack::Same, _) => "waits for the next boot".into(),
+        (ReadBack::Other, Some(back)) => format!("NOT confirmed: the BMC shows {back}"),
+        _ => "NOT confirmed: the BMC does not show it".into(),
+    }
+}
+
+/// Where nobody knows whether it waits.
+fn look(id: &str) -> String {
+    format!("See whether it waits: wakewatt bios show. Undo: wakewatt bios undo {id}")
 }
 
 fn text(applied: &Applied, style: Style) -> String {
     let (mut out, width) = (String::new(), output::width());
     for staged in &applied.staged {
         let before = staged.before.as_ref().map_or_else(|| "not told".into(), ToString::to_string);
-        let back = match &staged.read_back {
-            Some(back) if back.is_same(&staged.requested) => "waits for the next boot".to_string(),
-            Some(back) => format!("the BMC shows {back} instead"),
-            None => "the BMC does not show it yet".into(),
-        };
-        let line = format!("{}: {before} -> {}; {back}", staged.attribute, staged.requested);
+        let line = format!("{}: {before} -> {}; {}", staged.attribute, staged.requested, read_back(staged));
         let _ = writeln!(out, "{}", wrap("  ", "      ", &line, width));
     }
     for left in &applied.left_out {
@@ -116,6 +129,10 @@ fn text(applied: &Applied, style: Style) -> String {
         let _ = writeln!(out, "{}", wrap("Note: ", "  ", note, width));
     }
     match (&applied.id, &applied.restarted) {
+        (Some(id), None) if !unconfirmed(&applied.staged).is_empty() => {
+            let text = format!("accepted, NOT confirmed: the BMC does not show what was sent. {}", look(id));
+            let _ = writeln!(out, "{} {}", style.bold(id), style.red(&wrap("", "  ", &text, width)));
+        }
         (Some(id), None) => {
             let text = format!(
                 "staged, in force after the next boot of the machine, which was not restarted. Afterwards: wakewatt bios verify {id}. Undo: wakewatt bios undo {id}"

@@ -1,6 +1,6 @@
 //! `wakewatt bios undo`.
 
-use super::apply::lock;
+use super::apply::{lock, read_back};
 use super::{journal, journals, live};
 use crate::cli::bios::BiosUndoArgs;
 use crate::exit::{Code, Failure};
@@ -10,6 +10,7 @@ use crate::view::wrap::wrap;
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::Duration;
+use wakewatt_bios::apply::unconfirmed;
 use wakewatt_bios::service::Service as _;
 use wakewatt_bios::undo::{UndoError, Undone, undo};
 
@@ -33,9 +34,11 @@ pub(super) fn run(args: &BiosUndoArgs) -> Result<Code> {
         true => telling.text(&output::json("bios-undo", &undone)?),
         false => telling.text(&text(&undone)),
     }
+    let is_confirmed = undone.is_complete || unconfirmed(&undone.staged).is_empty();
     let is_left = !undone.left.is_empty() || !undone.without_old_value.is_empty();
-    let code = if is_left { Code::NotRestored } else { Code::Fine };
-    Ok(telling.end(code, &format!("the undo of {} is staged", undone.id)))
+    let code = if is_left || !is_confirmed { Code::NotRestored } else { Code::Fine };
+    let end = if is_confirmed { "is staged" } else { "is accepted, not confirmed" };
+    Ok(telling.end(code, &format!("the undo of {} {end}", undone.id)))
 }
 
 fn not_undone(error: UndoError) -> anyhow::Error {
@@ -53,12 +56,19 @@ fn text(undone: &Undone) -> String {
     if let Some(job) = &undone.cancelled_job {
         let _ = writeln!(out, "{}", wrap("  ", "      ", &format!("the job that waited was deleted: {job}"), width));
     }
+    // Taken back before it came into force: then nothing waits.
+    let back = |staged| if undone.is_complete { "as before".into() } else { read_back(staged) };
     for staged in &undone.staged {
         let now = staged.before.as_ref().map_or_else(|| "not told".into(), ToString::to_string);
         let _ = writeln!(
             out,
             "{}",
-            wrap("  ", "      ", &format!("{}: {now} -> {}", staged.attribute, staged.requested), width)
+            wrap(
+                "  ",
+                "      ",
+                &format!("{}: {now} -> {}; {}", staged.attribute, staged.requested, back(staged)),
+                width
+            )
         );
     }
     for left in &undone.left {
@@ -79,6 +89,9 @@ fn text(undone: &Undone) -> String {
     }
     let _ = match undone.is_complete {
         true => writeln!(out, "{} is undone: everything is as before.", undone.id),
+        false if !unconfirmed(&undone.staged).is_empty() => {
+            writeln!(out, "NOT confirmed: the BMC does not show the old values as waiting. See: wakewatt bios show")
+        }
         false => writeln!(
             out,
             "Old values wait for the next boot. Afterwards: wakewatt bios undo {0} stages the rest, if any, and ends its journal.",

@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::{self, Report, text::Style, verdict};
-use crate::saved;
+use crate::saved::{self, Masking};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -65,9 +65,11 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         None => super::open(&args.from)?,
     };
     saved::may_stream(args.save.as_deref());
-    let mut saving = saved::start(args.save.as_deref(), "doctor", &*src)?;
+    let has_file = args.save.is_some() || report_file.is_some();
+    let mut masking = has_file.then(|| Masking::start("doctor", &*src, args.unmasked));
+    let mut saving = saved::with(args.save.as_deref(), masking.as_ref())?;
     // Read once: what the file says of the machine the page says too.
-    let facts = saving.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), saved::Saving::facts);
+    let facts = masking.as_ref().map_or_else(|| Snapshot::read(&*src, |_| true), Masking::facts);
     let mut evidence = Evidence { facts, ..Evidence::default() };
     if src.is_live() {
         measure(args, start_at_ns, &*src, &mut evidence, &interrupt);
@@ -82,6 +84,7 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     let mut rulings = judge(&evidence);
     if let Some(imported) = &imported {
         let cited = imported.facts.cite(&mut rulings);
+        masking.iter_mut().for_each(|masking| masking.cite(cited.clone()));
         saving.iter_mut().for_each(|saving| saving.cite(cited.clone()));
     }
     let report = Report::new(
@@ -93,7 +96,8 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
     // A result that nobody could read must not take the files, or the word that something was not restored, with it.
     let own = output::settled(show(args, &report, colour), code(args, &report, src.is_live(), &interrupt));
     let own = saving.map_or(own, |saving| saving.finish_with(&report.evidence, own));
-    let written = report_file.map(|file| write_report(&report, &file)).transpose();
+    let page = report_file.zip(masking);
+    let written = page.map(|(file, masking)| write_report(&masking.page(&report.evidence, None)?, &file)).transpose();
     if let Err(error) = written {
         output::complain(&format!("{error:#}"));
         return Ok(if own == Code::Fine { Code::BadFile } else { own });

@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Colour};
 use crate::progress::Progress;
 use crate::report::{self, Report, replication};
-use crate::saved::{self, Saving};
+use crate::saved;
 use crate::sessions::{Given, joined};
 use crate::view::Style;
 use anyhow::Result;
@@ -47,8 +47,10 @@ pub(super) fn run(args: &DoctorArgs, n: u32, colour: Colour) -> Result<Code> {
             break;
         }
         let saving = saved::start(Some(file), "doctor", &*src)?;
-        let mut evidence =
-            Evidence { facts: saving.as_ref().map(Saving::facts).unwrap_or_default(), ..Evidence::default() };
+        let mut evidence = Evidence {
+            facts: saving.as_ref().map(|saving| saving.masking().facts()).unwrap_or_default(),
+            ..Evidence::default()
+        };
         measure(&DoctorArgs { quick: true, ..args.clone() }, monotonic_ns(), &*src, &mut evidence, &interrupt);
         let rulings = judge(&evidence);
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

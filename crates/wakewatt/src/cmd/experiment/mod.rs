@@ -18,7 +18,7 @@ use crate::meters;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::{Report, study_sentences};
-use crate::saved::{self, Saving};
+use crate::saved::{self, Masking, Saving};
 use crate::trusted::Use;
 use crate::view::Style;
 use crate::watching;
@@ -88,7 +88,7 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         .map_err(|why| Failure::error(Code::BadFile, spoken(|| say!("--run-dir {why}; nothing was run"))))?;
     if folder.exists() {
         // Now, and not when all is calibrated.
-        let ours = Caller::this_process().open_folder(&folder).map(drop);
+        let ours = Caller::this_process().or_behind_sudo().open_folder(&folder).map(drop);
         ours.map_err(|why| Failure::error(Code::Refused, spoken(|| say!("--run-dir {why}; nothing was run"))))?;
     }
     announce(&plan);
@@ -178,9 +178,11 @@ fn show(
     // Before the page, which may fail: the run file can make it again.
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     let Some(page) = page else { return Ok(own) };
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let report = Report { rates, ..Report::new(title, now, evidence, Vec::new()) };
-    let written = report.to_html().and_then(|html| page.write(&html));
+    let masking = Masking::start("experiment", &Live::this_machine(), false);
+    let written = masking.page(&evidence, Some(title)).and_then(|report| {
+        let report = Report { rates, rulings: Vec::new(), ..report };
+        page.write(&report.to_html()?)
+    });
     if written.is_ok() {
         output::remark(&spoken(|| say!("Page: {path}", path = page.path().display())));
     }

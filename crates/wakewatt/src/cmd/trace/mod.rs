@@ -14,9 +14,11 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Colour, Outlet};
 use crate::progress::Progress;
 use crate::report::trace::TraceReport;
+use crate::saved::Masking;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::SystemTime;
+use wakewatt_core::samples::Samples;
 use wakewatt_core::samples::payers::PayerKind;
 use wakewatt_core::samples::traced::Traced;
 use wakewatt_core::units::show_ns;
@@ -42,12 +44,14 @@ pub fn run(args: &TraceArgs, colour: Colour) -> Result<End> {
     let src = Live::this_machine();
     let page = args.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let stacks = args.stacks.as_deref().map(|file| Outlet::open(file, "--stacks")).transpose()?;
+    let masking = (page.is_some() || stacks.is_some()).then(|| Masking::start("trace", &src, args.unmasked));
     let done = {
         let progress = Progress::start("trace");
         trace::trace(interrupt.lab(&src, &progress), &plan(args))?
     };
     let Trace { traced, command, exit_code, is_record_refused } = done;
-    let shown = show(args, page.as_ref(), &traced, command.is_some(), colour).and_then(|()| folded(stacks, &traced));
+    let shown = show(args, &traced, command.is_some(), colour);
+    let shown = shown.and_then(|()| masking.map_or(Ok(()), |masking| write(args, &masking, (page, stacks), &traced)));
     if let Some(mut command) = command {
         // The command's code is what was promised; ours would hide it.
         output::settled(shown, Code::Fine);
@@ -101,36 +105,46 @@ fn plan(args: &TraceArgs) -> TracePlan {
     TracePlan { whose, for_ns, by, has_chains, window_ns, is_empty: args.empty, has_hardware: args.hardware, record }
 }
 
-/// The folded stacks, where they were asked for.
-fn folded(stacks: Option<Outlet>, traced: &Traced) -> Result<()> {
-    let (Some(stacks), Some(chains)) = (stacks, &traced.chains) else { return Ok(()) };
-    stacks.write(&chains.folded())?;
-    output::remark(&format!("Stacks, in nanoseconds lost: {}", stacks.path().display()));
+/// The page and the folded stacks, where they were asked for, masked like every file.
+fn write(
+    args: &TraceArgs,
+    masking: &Masking,
+    (page, stacks): (Option<Outlet>, Option<Outlet>),
+    traced: &Traced,
+) -> Result<()> {
+    let samples = masking.samples(Samples { trace: Some(traced.clone()), ..Samples::default() })?;
+    let Some(traced) = &samples.trace else { return Ok(()) };
+    if let Some(page) = page {
+        page.write(&report(args, traced, masking.remark()).to_html().context("the HTML page")?)?;
+        output::remark(&format!("Report: {}", page.path().display()));
+    }
+    if let Some((stacks, chains)) = stacks.zip(traced.chains.as_ref()) {
+        stacks.write(&chains.folded())?;
+        output::remark(&format!("Stacks, in nanoseconds lost: {}", stacks.path().display()));
+    }
     Ok(())
 }
 
-fn show(args: &TraceArgs, page: Option<&Outlet>, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {
-    let report = TraceReport {
+fn report<'a>(args: &TraceArgs, traced: &'a Traced, remark: &str) -> TraceReport<'a> {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now());
+    TraceReport {
         title: format!("wake-ups of {} over {}", traced.scope, show_ns(traced.window.length_ns())),
-        generated_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        generated_at: format!("{now}; {remark}"),
         traced,
         is_by_cpu: args.by_cpu,
-    };
-    let shown = if args.json {
-        output::json("trace", traced).and_then(|text| output::print(&text))
-    } else {
-        let text = report.to_text(output::width(), colour.is_on());
-        // The command's own output has standard output for itself.
-        if has_command {
-            output::remark(&text);
-            Ok(())
-        } else {
-            output::print(&text)
-        }
-    };
-    if let Some(page) = page {
-        page.write(&report.to_html().context("the HTML page")?)?;
-        output::remark(&format!("Report: {}", page.path().display()));
     }
-    shown
+}
+
+fn show(args: &TraceArgs, traced: &Traced, has_command: bool, colour: Colour) -> Result<()> {
+    let report = report(args, traced, "");
+    if args.json {
+        return output::json("trace", traced).and_then(|text| output::print(&text));
+    }
+    let text = report.to_text(output::width(), colour.is_on());
+    // The command's own output has standard output for itself.
+    if has_command {
+        output::remark(&text);
+        return Ok(());
+    }
+    output::print(&text)
 }
