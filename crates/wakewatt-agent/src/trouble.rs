@@ -1,6 +1,7 @@
 //! What goes wrong beside the reading: told once in the log when it begins and when it is over, and on every page as long as it lasts.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Says a line to whoever reads the log.
@@ -12,6 +13,8 @@ pub struct Teller {
     source: &'static str,
     say: Say,
     now: Arc<Mutex<Option<String>>>,
+    /// Seconds since 1970; 0: never, or not known.
+    end_s: Arc<AtomicU64>,
 }
 
 impl fmt::Debug for Teller {
@@ -23,7 +26,7 @@ impl fmt::Debug for Teller {
 impl Teller {
     /// For a source, as `source_up` names it.
     pub fn new(source: &'static str, say: Say) -> Teller {
-        Teller { source, say, now: Arc::default() }
+        Teller { source, say, now: Arc::default(), end_s: Arc::default() }
     }
 
     /// The source's name.
@@ -34,6 +37,16 @@ impl Teller {
     /// What is wrong now.
     pub(crate) fn now(&self) -> Option<String> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When it stops being of use by itself, in seconds since 1970.
+    pub(crate) fn end_s(&self) -> Option<u64> {
+        Some(self.end_s.load(Ordering::Relaxed)).filter(|end_s| *end_s > 0)
+    }
+
+    /// Says when that is.
+    pub(crate) fn ends(&self, end_s: u64) {
+        self.end_s.store(end_s, Ordering::Relaxed);
     }
 
     /// What is wrong, or that nothing is; the same again is not said again.

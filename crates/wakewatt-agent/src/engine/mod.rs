@@ -399,6 +399,7 @@ impl Engine {
             start_s: self.start_s,
             resident_bytes: own_usage::resident_bytes(),
             sources,
+            certificate_end_s: self.plan.tellers.iter().find_map(crate::trouble::Teller::end_s),
             n_events_lost: self.n_lost,
         };
         self.page = Arc::new(Written::new(page(&Known {

@@ -16,6 +16,8 @@ pub(crate) struct Own {
     pub resident_bytes: Option<u64>,
     /// Source and, where it does not answer, why.
     pub sources: Vec<(&'static str, Option<String>)>,
+    /// When the certificate expires, in seconds since 1970; none without one.
+    pub certificate_end_s: Option<u64>,
     /// What was given up.
     pub guards: Arc<[Guarded]>,
     /// Pages sent and dropped; none without a push.
@@ -32,6 +34,9 @@ pub(super) fn add(page: &mut Page, known: &Known<'_>) {
         let mut labels = vec![("source", Word::from(*source))];
         labels.extend(trouble.as_ref().map(|why| ("why", why.as_str().into())));
         page.number(&names::SOURCE_UP, labels, if trouble.is_none() { 1.0 } else { 0.0 });
+    }
+    if let Some(end_s) = own.certificate_end_s {
+        page.number(&names::CERTIFICATE_EXPIRY, Vec::new(), end_s as f64);
     }
     for one in own.guards.iter() {
         let mut labels = vec![("guard", Word::from(one.guard))];

@@ -1,5 +1,7 @@
 //! The encrypted way in: our certificate, and whose certificates we believe.
 //!
+//! A certificate that has expired, or is not valid yet, is used all the same, because clients decide whom they believe, and told as well.
+//!
 //! The files are looked at again when somebody comes, at most every half minute, because certificates are renewed while the agent runs. What cannot be used, a pair half replaced perhaps, leaves
 //! the one before in force, and is told: once in the log, and on every page until it is mended.
 
@@ -10,10 +12,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 use wakewatt_host::input::{self, InputError};
+use x509_cert::Certificate;
+use x509_cert::der::Decode as _;
 
 /// The files are looked at again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -56,6 +60,7 @@ pub(super) struct Tls {
 #[derive(Debug)]
 struct Held {
     configs: Configs,
+    validity: Validity,
     bytes: Bytes,
     looked_at: Instant,
 }
@@ -77,8 +82,11 @@ struct Configs {
 impl Tls {
     pub(super) fn open(files: Files, teller: Teller) -> Result<Tls, TlsError> {
         let bytes = read(&files)?;
-        let held = Held { configs: configs(&files, &bytes)?, bytes, looked_at: Instant::now() };
-        Ok(Tls { files, teller, held: Mutex::new(held) })
+        let validity = Validity::of(&files.chain, &bytes.chain)?;
+        let held = Held { configs: configs(&files, &bytes)?, validity, bytes, looked_at: Instant::now() };
+        let tls = Tls { files, teller, held: Mutex::new(held) };
+        tls.tell(validity, None);
+        Ok(tls)
     }
 
     pub(super) fn has_clients(&self) -> bool {
@@ -99,11 +107,50 @@ impl Tls {
     fn renew(&self, held: &mut Held) {
         let renewed = read(&self.files).and_then(|bytes| {
             if bytes != held.bytes {
-                (held.configs, held.bytes) = (configs(&self.files, &bytes)?, bytes);
+                let validity = Validity::of(&self.files.chain, &bytes.chain)?;
+                (held.configs, held.validity, held.bytes) = (configs(&self.files, &bytes)?, validity, bytes);
             }
             Ok(())
         });
-        self.teller.tell(renewed.err().map(|why| format!("not renewed, the one before stays in force: {why}")));
+        let why = renewed.err().map(|why| format!("not renewed, the one before stays in force: {why}"));
+        self.tell(held.validity, why);
+    }
+
+    fn tell(&self, validity: Validity, trouble: Option<String>) {
+        self.teller.ends(validity.until_s);
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let chain = self.files.chain.display();
+        self.teller.tell(trouble.or(validity.trouble(now_s).map(|why| format!("{chain}: {why}; renew it"))));
+    }
+}
+
+/// When our own certificate holds, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Validity {
+    from_s: u64,
+    until_s: u64,
+}
+
+impl Validity {
+    /// Of the first certificate of a chain, which is our own.
+    fn of(path: &Path, pem: &[u8]) -> Result<Validity, TlsError> {
+        let wrong = |why: String| TlsError::Certificate { path: path.into(), why };
+        let chain = certificates(path, pem)?;
+        let own = chain.first().map_or(&[][..], |der| der.as_ref());
+        let read = Certificate::from_der(own).map_err(|why| wrong(format!("not a certificate of X.509: {why}")))?;
+        let validity = read.tbs_certificate.validity;
+        let [from_s, until_s] = [validity.not_before, validity.not_after].map(|time| time.to_unix_duration().as_secs());
+        Ok(Validity { from_s, until_s })
+    }
+
+    /// Why clients that look refuse it now.
+    fn trouble(self, now_s: u64) -> Option<String> {
+        let day = |s: u64| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(s));
+        match now_s {
+            _ if now_s > self.until_s => Some(format!("expired at {}", day(self.until_s))),
+            _ if now_s < self.from_s => Some(format!("not valid before {}", day(self.from_s))),
+            _ => None,
+        }
     }
 }
 
@@ -205,6 +252,32 @@ mod tests {
         look();
         assert_eq!(teller.now(), None);
         assert!(in_force() != before && said.lock().unwrap().last().unwrap() == "certificate: mended");
+    }
+
+    #[test]
+    fn an_expired_certificate_is_told_with_its_end() {
+        let (day_s, now_s) = (86_400, 1_000_000_000);
+        let trouble = |from_s, until_s| Validity { from_s, until_s }.trouble(now_s);
+        assert_eq!(trouble(now_s - day_s, now_s + day_s), None);
+        assert_eq!(trouble(0, now_s - day_s).unwrap(), "expired at 2001-09-08T01:46:40Z");
+        assert_eq!(trouble(now_s + day_s, now_s + 2 * day_s).unwrap(), "not valid before 2001-09-10T01:46:40Z");
+        let dir = tempfile::tempdir().unwrap();
+        let Some((chain, key)) = pair(dir.path()) else {
+            skipped("agent::expiry", Lacks::Program("openssl"), "no certificate to be had");
+            return;
+        };
+        let files = Files { chain: dir.path().join("crt"), key: dir.path().join("key"), clients: None };
+        fs::write(&files.chain, chain).unwrap();
+        fs::write(&files.key, key).unwrap();
+        let teller = Teller::new("certificate", Arc::new(|_| {}));
+        let tls = Tls::open(files, teller.clone()).unwrap();
+        assert_eq!(teller.now(), None);
+        let left_s = teller.end_s().unwrap() - SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        assert!((86_400..=2 * 86_400).contains(&left_s), "made for two days: {left_s}");
+        tls.held.lock().unwrap().validity.until_s = 86_400;
+        tls.renew(&mut tls.held.lock().unwrap());
+        assert!(teller.now().unwrap().contains("expired at 1970-01-02T00:00:00Z; renew it"), "{teller:?}");
+        assert_eq!(teller.end_s(), Some(86_400));
     }
 
     #[test]

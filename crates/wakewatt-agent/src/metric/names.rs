@@ -85,6 +85,8 @@ metrics! {
         "When the agent started, since 1970: counters began at 0 then.";
     SOURCE_UP = "wakewatt_agent_source_up" Gauge None, ["source", "why"],
         "Does a source answer? 0 with the reason where it does not.";
+    CERTIFICATE_EXPIRY = "wakewatt_agent_certificate_expiry_timestamp_seconds" Gauge Some("seconds"), [],
+        "When the agent's own certificate expires, since 1970; with --tls-cert only.";
     CONFINED = "wakewatt_agent_confined" Gauge None, ["guard", "why"],
         "Did the agent give up what it needs no more (capabilities, files, ports, system calls)? 0 with the reason where it did not.";
     PUSHES = "wakewatt_agent_pushes" Counter None, ["outcome"],
