@@ -252,6 +252,60 @@ mod tests {
         assert!(Disk.names(&link).unwrap_err().what.contains("symbolic link"));
     }
 
+    /// Somebody exchanges two names a thousand times while they are read: what is not ours is never what comes back.
+    #[test]
+    fn what_is_exchanged_while_it_is_read_is_never_believed() {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use std::os::unix::fs::chown;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for (folder, text) in [("open", "good"), ("evil", "evil")] {
+            fs::create_dir(at(folder)).unwrap();
+            fs::write(at(folder).join("tune-1.json"), text).unwrap();
+            fs::write(at(folder).join(text), "").unwrap();
+        }
+        let is_given = rustix::process::geteuid().is_root()
+            && chown(at("evil"), Some(1000), Some(1000)).is_ok()
+            && chown(at("evil/tune-1.json"), Some(1000), Some(1000)).is_ok();
+        if !is_given {
+            fs::set_permissions(at("evil"), Permissions::from_mode(0o777)).unwrap();
+            fs::set_permissions(at("evil/tune-1.json"), Permissions::from_mode(0o666)).unwrap();
+        }
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let (mut n_good, mut n_refused) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = renameat_with(CWD, at("open"), CWD, at("evil"), RenameFlags::EXCHANGE);
+                    std::thread::yield_now();
+                }
+            });
+            for _ in 0..1000 {
+                match Disk.load(&at("open/tune-1.json")) {
+                    // The file is looked at, so the folder it came from is of no matter.
+                    Ok(bytes) => assert_eq!(bytes.as_deref(), Some(&b"good"[..])),
+                    Err(_) => n_refused += 1,
+                }
+                match Disk.names(&at("open")) {
+                    Ok(names) => {
+                        assert_eq!(names, ["good", "tune-1.json"]);
+                        n_good += 1;
+                    }
+                    Err(_) => n_refused += 1,
+                }
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert!(n_good + n_refused > 0);
+    }
+
+    #[test]
+    fn a_path_without_a_folder_lies_in_the_working_folder() {
+        for (path, folder) in [("x", "."), ("./x", "."), ("../x", ".."), ("a/x", "a"), ("/x", "/"), ("/", "/")] {
+            assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
+        }
+    }
+
     #[test]
     fn a_file_is_replaced_whole_and_nothing_stays_beside_it() {
         let dir = tempfile::tempdir().unwrap();
