@@ -48,9 +48,16 @@ fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: u
     let family = Family::new(design.looks.clone(), margin_ratio);
     let arms = by_round(run);
     let standing = family.standing(&arms, n_rounds);
-    let next = match family.decide(&arms, n_rounds) {
-        Decision::Stop(reason) => return Some(format!("{} after {n_rounds} rounds", reason.for_all())),
-        Decision::Continue(next) => next,
+    // Where more rounds cost seconds only, a proven effect is measured on until its size is known.
+    let is_vague = |n: usize| {
+        let proven = arms.iter().map(|arm| arm.iter().flatten().copied().collect::<Vec<f64>>());
+        design.short.is_some() && proven.into_iter().any(|arm| design.looks.is_vague(n, &arm))
+    };
+    let later = design.looks.all().iter().find(|look| look.n_rounds > standing.n_counted);
+    let next = match (family.decide(&arms, n_rounds), later) {
+        (Decision::Stop(StopReason::EffectProven), Some(later)) if is_vague(standing.n_counted) => later.n_rounds,
+        (Decision::Stop(reason), _) => return Some(format!("{} after {n_rounds} rounds", reason.for_all())),
+        (Decision::Continue(next), _) => next,
     };
     if n_rounds >= 2 * design.looks.max_rounds() {
         return Some(format!("{n_rounds} rounds ran and too few of their blocks counted"));
@@ -88,13 +95,9 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
     let look = |arm: &str| {
         let ratios = log_ratios(&run.pairs(0, arm));
         let n = if counts(arm) { ratios.len() } else { 0 };
-        let decision = design.looks.decide(n, &ratios);
-        let next = design.looks.all().iter().find(|l| l.n_rounds > n).filter(|_| design.short.is_some());
-        match (&decision, next) {
-            (Decision::Stop(StopReason::EffectProven), Some(next)) if is_wide(&ratios, design.looks.judge(n)) => {
-                Decision::Continue(next.n_rounds)
-            }
-            _ => decision,
+        match design.short {
+            Some(_) => design.looks.decide_size(n, &ratios),
+            None => design.looks.decide(n, &ratios),
         }
     };
     let decisions: Vec<Decision> = others().map(look).collect();
@@ -108,15 +111,6 @@ fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64
         (Some(_), _) => over_budget(design, n_rounds, spent_ns, per_round_ns, per_round_ns * n_to_next, is_a_look),
         _ => None,
     }
-}
-
-/// A proven effect whose interval spans more than this factor is worth some seconds more.
-const WIDE_RATIO: f64 = 1.4;
-
-/// Is the size of a proven effect still vague?
-fn is_wide(log_ratios: &[f64], judge: Judge) -> bool {
-    let ends = judge.interval(log_ratios);
-    ends.high - ends.low > WIDE_RATIO.ln()
 }
 
 /// The level that holds between two looks is that of the next one: it has not been spent yet.

@@ -12,6 +12,7 @@ use super::words::{count, ns_rough, percent};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
+use wakewatt_core::samples::busy as load;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
@@ -84,7 +85,7 @@ fn too_busy(busy: TooBusy) -> String {
 fn lost_to_others(run: &ExperimentRun) -> Option<TooBusy> {
     let is_busy = |b: &&Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
     let n_busy = run.blocks.iter().filter(is_busy).count();
-    (2 * n_busy > run.blocks.len()).then(|| TooBusy::of(wakewatt_core::samples::busy::during(run).unwrap_or_default()))
+    (2 * n_busy > run.blocks.len()).then(|| load::mean(run)).flatten().map(TooBusy::of)
 }
 
 /// Why no round was complete, and what to do about it.

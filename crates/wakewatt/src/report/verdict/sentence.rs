@@ -152,8 +152,8 @@ pub(super) fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
     }
     let p = p_value(effect.p_value);
     parts.push(match effect.at_look {
-        Some(_) => say!("p = {p} (signed-rank test, adjusted for interim analyses)"),
-        None => say!("p = {p} (signed-rank test)"),
+        Some(_) => say!("p {p} (signed-rank test, adjusted for interim analyses)"),
+        None => say!("p {p} (signed-rank test)"),
     });
     parts.push(word!("variants in random order in every round").into());
     parts.push(say!("{} of {} measurements discarded", run.n_rejected(), run.blocks.len()));
