@@ -4,7 +4,9 @@
 //! under that load. The shares are counted by the kernel per measurement (/proc/stat: steal, and busy time less our own),
 //! in ticks of 10 ms, so only their mean over the run says something.
 
-use super::experiment::ExperimentRun;
+use super::experiment::{Block, ExperimentRun};
+use super::not_done::TooBusy;
+use super::rejection::Rejection;
 use super::taken::Taken;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,13 @@ pub fn mean(run: &ExperimentRun) -> Option<Taken> {
 /// The same where it is enough to be in the numbers.
 pub fn during(run: &ExperimentRun) -> Option<Taken> {
     mean(run).filter(Taken::is_disturbing)
+}
+
+/// Was the run lost to other work, because most measurements met no idle CPU? Then what that had of the CPUs' time.
+pub fn lost_to_others(run: &ExperimentRun) -> Option<TooBusy> {
+    let is_busy = |b: &&Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+    let n_busy = run.blocks.iter().filter(is_busy).count();
+    (2 * n_busy > run.blocks.len()).then(|| mean(run)).flatten().map(TooBusy::of)
 }
 
 /// How waiting for a quiet spell ended.

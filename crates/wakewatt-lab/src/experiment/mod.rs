@@ -51,6 +51,9 @@ const CLOCK_STEP_NS: i128 = 100_000_000;
 /// Below this share of idle time the CPU that is woken was never idle.
 const NEVER_IDLE_RATIO: f64 = 0.05;
 
+/// With so many measurements, none of which met an idle CPU, more of them would meet none either.
+const NEVER_IDLE_AFTER: usize = 12;
+
 /// So many blocks in a row whose arm cannot be entered are no accident.
 const REFUSED_IN_A_ROW: usize = 3;
 
@@ -151,7 +154,7 @@ pub fn run_on(
         done: history.done.into(),
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
-        n_refused: 0,
+        n_refused: BTreeMap::new(),
         surroundings: Surroundings::find(around.src),
     };
     let failure = runner.rounds(arms, workload);
@@ -199,8 +202,8 @@ struct Runner<'a> {
     done: VecDeque<KeptBlock>,
     keep: &'a mut dyn FnMut(&KeptBlock) -> Result<(), String>,
     wall_offset_ns: i128,
-    /// Blocks in a row whose arm could not be entered.
-    n_refused: usize,
+    /// By arm: so many of its blocks in a row could not be entered.
+    n_refused: BTreeMap<usize, usize>,
     surroundings: Surroundings,
 }
 
@@ -234,6 +237,9 @@ impl Runner<'_> {
             return self.until_decided(arms, workload, Pace::Whole, &mut random);
         };
         self.until_decided(arms, workload, Pace::Short(short.measure_ns), &mut random)?;
+        if self.is_never_idle() {
+            return Ok(());
+        }
         self.rest(arms, workload, short.n_whole_rounds, &mut random)
     }
 
@@ -250,6 +256,10 @@ impl Runner<'_> {
             if self.is_interrupted() {
                 return Ok(());
             }
+            if self.is_never_idle() {
+                self.run.ended = Ended::enough(format!("no CPU was idle in {} measurements", self.run.blocks.len()));
+                break;
+            }
             // Kept blocks are judged by the time that was spent when they ran.
             let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
             if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
@@ -258,6 +268,12 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Was there nothing to wake in all of many measurements?
+    fn is_never_idle(&self) -> bool {
+        let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+        self.run.blocks.len() >= NEVER_IDLE_AFTER && self.run.blocks.iter().all(is_busy)
     }
 
     /// What the short measurements did not yield, in as many whole rounds as the budget reaches.
@@ -277,6 +293,9 @@ impl Runner<'_> {
             let spent_ns = self.spent_ns();
             let per_round_ns = spent_ns.saturating_sub(start_ns).checked_div(n_done).unwrap_or(0);
             if self.done.is_empty() && spent_ns.saturating_add(per_round_ns) > self.design.budget_ns {
+                let How::Enough(why) = &self.run.ended.how else { break };
+                let why = format!("{why}; the time budget was spent after {n_done} of {n} whole rounds");
+                self.run.ended = Ended::enough(why);
                 break;
             }
             self.round(arms, workload, (round, Pace::Rest), random)?;
@@ -387,14 +406,15 @@ impl Runner<'_> {
         let Around { src, clock, stop, .. } = self.around;
         workload.begin_round(round);
         if let Err(why) = enter(arms, index) {
-            self.n_refused += 1;
-            if self.n_refused >= REFUSED_IN_A_ROW {
+            let n_refused = self.n_refused.entry(index).or_insert(0);
+            *n_refused += 1;
+            if *n_refused >= REFUSED_IN_A_ROW {
                 return Err(why);
             }
             let at_ns = clock.now_ns();
             return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Samples::default()));
         }
-        self.n_refused = 0;
+        self.n_refused.remove(&index);
         if !matches!(pace, Pace::Short(_)) {
             workload.warm_up(self.design.warmup_ns, stop);
         }

@@ -45,7 +45,7 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
         }
         Compared::NoSleep => match run.slept_ratio(&effect.baseline) {
             Some(slept) => say!(
-                "Idle states are not the cost here, they preceded only {} of the wake-ups: {numbers}",
+                "Idle states cost latency here, although the CPU was idle before only {} of the wake-ups: {numbers}",
                 percent(slept)
             ),
             None => say!("Current settings are slower: {numbers}"),
@@ -96,7 +96,7 @@ pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
 pub(super) fn in_guest(run: &ExperimentRun, effect: &Effect) -> String {
     match run.steal_per_wake_ns(&effect.baseline) {
         Some(ns) => say!(
-            "In this guest that includes the hypervisor's halt exit, which applications pay too; {} per wake-up of it is steal.",
+            "In this guest that includes the hypervisor's halt exit, which applications pay too; steal of the woken CPU: {} per wake-up.",
             rough_ns(ns)
         ),
         None => {
