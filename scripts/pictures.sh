@@ -29,12 +29,13 @@ report() {
   "$program" report "$work/$1.run" -o "$work/$1.html" 2>/dev/null
 }
 
-report doctor-quick-1
-picture "$work/doctor-quick-1.html" report 1280 1000
+gunzip -c bench/runs/2026-11-26-vm-2cpu-epyc-verdict/doctor.run.gz > "$work/doctor.run"
+"$program" report "$work/doctor.run" -o "$work/doctor.html" 2>/dev/null
+picture "$work/doctor.html" report 1280 1000
 # A screen of a phone, and the one below it.
 style='body{margin:0;background:#888;display:flex;gap:20px;padding:20px}div{width:390px;height:844px;overflow:hidden}iframe{border:0;width:390px;height:1688px}'
-echo "<!doctype html><style>$style</style><div><iframe src=doctor-quick-1.html></iframe></div>" \
-  "<div><iframe src=doctor-quick-1.html style=margin-top:-844px></iframe></div>" > "$work/phone.html"
+echo "<!doctype html><style>$style</style><div><iframe src=doctor.html></iframe></div>" \
+  "<div><iframe src=doctor.html style=margin-top:-844px></iframe></div>" > "$work/phone.html"
 picture "$work/phone.html" report-phone 840 884
 "$program" doctor --from fixtures/stories/jonas/{dmidecode,numactl,lscpu}.txt -o "$work/jonas.html" >/dev/null
 picture "$work/jonas.html" memory 820 1200

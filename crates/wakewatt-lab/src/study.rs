@@ -97,7 +97,10 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, role: Role) -> Vec
     let one = |at: usize, effect: &Effect| {
         let mut effect = effect.clone();
         let may_be_same = !run.is_equal_by_meter(&effect.metric);
-        if !matches!(effect.verdict, Verdict::Higher | Verdict::Lower) {
+        // Of the primary metric the plan has declared what does not matter, however sure it is.
+        let is_within = effect.ratio_low >= 1.0 / margin_ratio && effect.ratio_high <= margin_ratio;
+        let is_small = role == Role::Primary && is_within && may_be_same && same[at] <= level;
+        if is_small || !matches!(effect.verdict, Verdict::Higher | Verdict::Lower) {
             let is_same = may_be_same && same[at] <= level;
             effect.verdict = if is_same { Verdict::NoDifference } else { Verdict::Undecided };
         }
@@ -116,6 +119,7 @@ fn family(run: &ExperimentRun, level: f64, margin_ratio: f64, role: Role) -> Vec
 
 /// What the surroundings leave of it.
 fn hour(run: &ExperimentRun) -> Option<String> {
+    run.primary().filter(|effect| effect.n_pairs > 0)?;
     let graded = run.graded();
     let what = match graded.grade {
         Grade::Clean => return None,

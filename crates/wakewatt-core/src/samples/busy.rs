@@ -4,19 +4,32 @@
 //! under that load. The shares are counted by the kernel per measurement (/proc/stat: steal, and busy time less our own),
 //! in ticks of 10 ms, so only their mean over the run says something.
 
-use super::experiment::ExperimentRun;
+use super::experiment::{Block, ExperimentRun};
+use super::not_done::TooBusy;
+use super::rejection::Rejection;
 use super::taken::Taken;
 use serde::{Deserialize, Serialize};
 
-/// Mean steal and foreign load over a run; none where both are too low to matter, or were not counted.
-pub fn during(run: &ExperimentRun) -> Option<Taken> {
+/// Mean steal and foreign load over a run; none where they were not counted.
+pub fn mean(run: &ExperimentRun) -> Option<Taken> {
     let of = |share: fn(&Taken) -> Option<f64>| {
         let all = || run.blocks.iter().filter_map(|b| Some((share(b.taken.as_ref()?)?, b.window.length_ns().max(1))));
         let length_ns = all().map(|(_, ns)| ns as f64).sum::<f64>();
         (length_ns > 0.0).then(|| all().map(|(share, ns)| share * ns as f64).sum::<f64>() / length_ns)
     };
-    let taken = Taken { steal_ratio: of(|t| Some(t.steal_ratio))?, foreign_ratio: of(|t| t.foreign_ratio) };
-    taken.is_disturbing().then_some(taken)
+    Some(Taken { steal_ratio: of(|t| Some(t.steal_ratio))?, foreign_ratio: of(|t| t.foreign_ratio) })
+}
+
+/// The same where it is enough to be in the numbers.
+pub fn during(run: &ExperimentRun) -> Option<Taken> {
+    mean(run).filter(Taken::is_disturbing)
+}
+
+/// Was the run lost to other work, because most measurements met no idle CPU? Then what that had of the CPUs' time.
+pub fn lost_to_others(run: &ExperimentRun) -> Option<TooBusy> {
+    let is_busy = |b: &&Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+    let n_busy = run.blocks.iter().filter(is_busy).count();
+    (2 * n_busy > run.blocks.len()).then(|| mean(run)).flatten().map(TooBusy::of)
 }
 
 /// How waiting for a quiet spell ended.

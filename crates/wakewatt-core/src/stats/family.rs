@@ -61,7 +61,8 @@ impl Family {
         let differ = self.differing(&series, look.level);
         let same = self.equivalent(&series, look.level);
         let is_decided = differ.iter().zip(&same).all(|(d, s)| *d || *s);
-        match (is_decided, differ.iter().any(|d| *d)) {
+        // One that is proven not to matter is no difference.
+        match (is_decided, differ.iter().zip(&same).any(|(d, s)| *d && !*s)) {
             (true, true) => Decision::Stop(StopReason::EffectProven),
             (true, false) => Decision::Stop(StopReason::NoDifference),
             _ => go_on,

@@ -8,6 +8,7 @@
 //! 95 % one. Little is spent early and most late, as O'Brien & Fleming 1979, as far as exactness allows: n rounds that
 //! all agree have p = 2 / 2^n, so a look at 6 costs 0.031 and a look at 8 only 0.0078.
 
+use super::equivalence::Equivalence;
 use super::paired::{Judge, NEGLIGIBLE_RATIO};
 use super::signed_rank;
 use wakewatt_words::say;
@@ -159,17 +160,44 @@ impl Looks {
         }
         reached(log_ratios, self.judge(n_rounds).level).map_or(last_or_next, Decision::Stop)
     }
+
+    /// The same where more rounds cost seconds only: a proven effect whose size is still vague is measured on, and one that
+    /// is proven not to matter is no difference. The run is judged at the look that ends it, so nothing is spent twice.
+    pub fn decide_size(&self, n_rounds: usize, log_ratios: &[f64]) -> Decision {
+        let decision = self.decide(n_rounds, log_ratios);
+        if decision != Decision::Stop(StopReason::EffectProven) {
+            return decision;
+        }
+        match self.0.iter().find(|l| l.n_rounds > n_rounds) {
+            _ if is_negligible(log_ratios, self.judge(n_rounds).level) => Decision::Stop(StopReason::NoDifference),
+            Some(next) if self.is_vague(n_rounds, log_ratios) => Decision::Continue(next.n_rounds),
+            _ => decision,
+        }
+    }
+
+    /// Is the interval of an effect wide, or does it reach from a difference that does not matter to one that does?
+    pub fn is_vague(&self, n_rounds: usize, log_ratios: &[f64]) -> bool {
+        let ends = self.judge(n_rounds).interval(log_ratios);
+        let (nearest, farthest) = (ends.low.abs().min(ends.high.abs()), ends.low.abs().max(ends.high.abs()));
+        let margin = NEGLIGIBLE_RATIO.ln();
+        ends.high - ends.low > WIDE_RATIO.ln() || (nearest < margin && farthest > margin)
+    }
+}
+
+/// An interval that spans more than this factor says little of the size.
+const WIDE_RATIO: f64 = 1.4;
+
+/// Does an interval of that level lie within the margins?
+fn is_negligible(log_ratios: &[f64], level: f64) -> bool {
+    2.0 * Equivalence::of(log_ratios, NEGLIGIBLE_RATIO).p_value() <= level
 }
 
 /// What these rounds show at one look's level, if anything.
 pub(super) fn reached(log_ratios: &[f64], level: f64) -> Option<StopReason> {
-    let negligible = NEGLIGIBLE_RATIO.ln();
     if signed_rank::p_value(log_ratios) <= level {
         return Some(StopReason::EffectProven);
     }
-    // The same as an interval of that level within the margins.
-    let is_within = signed_rank::p_below(log_ratios, negligible).max(signed_rank::p_above(log_ratios, -negligible));
-    (2.0 * is_within <= level).then_some(StopReason::NoDifference)
+    is_negligible(log_ratios, level).then_some(StopReason::NoDifference)
 }
 
 #[cfg(test)]
@@ -198,6 +226,28 @@ mod tests {
     fn noisy(random: &mut Random) -> f64 {
         let spoilt = if random.below(20) == 0 { 4.0 } else { 1.0 };
         0.08 * std::f64::consts::SQRT_2 * random.normal() * spoilt
+    }
+
+    #[test]
+    fn a_proven_effect_is_measured_on_until_its_size_is_known() {
+        let looks = Looks::short();
+        let d = |centre: f64, spread: f64| -> Vec<f64> {
+            (0..24).map(|i| centre.ln() + spread * (f64::from(i) - 11.5) / 11.5).collect()
+        };
+        let stop = Decision::Stop;
+        for (rounds, whole, sized) in [
+            (d(7.0, 0.1), stop(StopReason::EffectProven), stop(StopReason::EffectProven)),
+            (d(7.0, 1.0), stop(StopReason::EffectProven), Decision::Continue(60)),
+            (d(1.05, 0.04), stop(StopReason::EffectProven), Decision::Continue(60)),
+            (d(1.02, 0.02), stop(StopReason::EffectProven), stop(StopReason::NoDifference)),
+            (d(1.00, 0.02), stop(StopReason::NoDifference), stop(StopReason::NoDifference)),
+            (d(1.00, 0.50), Decision::Continue(60), Decision::Continue(60)),
+        ] {
+            assert_eq!(looks.decide(24, &rounds), whole, "{rounds:?}");
+            assert_eq!(looks.decide_size(24, &rounds), sized, "{rounds:?}");
+        }
+        let last = Looks::fixed(24).decide_size(24, &d(7.0, 1.0));
+        assert_eq!(last, stop(StopReason::EffectProven), "the last look has nothing to wait for");
     }
 
     #[test]

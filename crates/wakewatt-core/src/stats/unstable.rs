@@ -8,7 +8,7 @@ use crate::samples::experiment::ExperimentRun;
 use crate::samples::grade::Flaw;
 
 /// Believed at this level: by chance it happens once in a hundred runs.
-const LEVEL: f64 = 0.01;
+pub const LEVEL: f64 = 0.01;
 /// An effect this many times as large as what the baseline differs from itself is not explained by it.
 const MANY_TIMES: f64 = 4.0;
 

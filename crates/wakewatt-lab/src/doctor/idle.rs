@@ -8,11 +8,12 @@ use wakewatt_core::evidence::Evidence;
 use wakewatt_core::samples::not_done::{NotDone, Step};
 use wakewatt_core::stats::sequential::Looks;
 
-/// Every so many rounds measure the current settings twice: six pairs by the first interim analysis.
-const AGAIN_EVERY: usize = 4;
+/// Every so many rounds measure the current settings twice: eight pairs by the first interim analysis, the fewest in which they
+/// can be shown to differ from themselves.
+const AGAIN_EVERY: usize = 3;
 /// Whole rounds after the median is decided, for timers, round trips and 99th percentiles: the fewest in which several
 /// metrics, adjusted together, can be shown to differ.
-const N_WHOLE_ROUNDS: usize = 8;
+const N_WHOLE_ROUNDS: usize = 10;
 
 /// Runs it and adds the result, or the reason why not, to the evidence.
 pub(super) fn run(ground: Ground<'_>, evidence: &mut Evidence) {
@@ -46,13 +47,14 @@ mod tests {
     use crate::wake_workload::expected_wakes;
     use wakewatt_core::samples::tail::MIN_SAMPLES_OF_P99;
     use wakewatt_core::stats::sequential::least_rounds;
+    use wakewatt_core::stats::unstable;
 
     #[test]
     fn the_analyses_have_the_rounds_and_the_samples_that_they_need() {
         assert!(expected_wakes(FULL.whole_ns) >= 2 * MIN_SAMPLES_OF_P99);
-        // Two metrics of each of three probes, less the primary one and its tail.
-        assert!(N_WHOLE_ROUNDS >= least_rounds(4, 0.05));
+        // Two metrics of each of three probes, less the primary one and its tail, and two of watts, for three variants.
+        assert!(N_WHOLE_ROUNDS >= least_rounds(3 * 6, 0.05));
         let first = Looks::short().all()[0].n_rounds;
-        assert!(first / AGAIN_EVERY >= least_rounds(1, 0.05), "{first} rounds have too few baseline pairs");
+        assert!(first / AGAIN_EVERY >= least_rounds(1, unstable::LEVEL), "{first} rounds have too few baseline pairs");
     }
 }

@@ -99,6 +99,9 @@ pub fn measure(plan: &DoctorPlan, lab: Lab<'_>, onlooker: &dyn Onlooker, evidenc
         }
     }
     if lab.is_stopped() {
+        if evidence.samples.experiment.is_none() && !evidence.not_done.iter().any(|n| n.step == Step::Experiment) {
+            left_out(evidence, Step::Experiment, Why::Interrupted);
+        }
         left_out(evidence, Step::Rest, Why::Interrupted);
     }
 }

@@ -34,6 +34,14 @@ fn what_is_read_only_and_interrupted_says_both() {
 }
 
 #[test]
+fn a_run_that_is_cut_short_before_its_experiment_says_so() {
+    let mut evidence = Evidence::default();
+    with_stopped(|lab| measure(&DoctorPlan::default(), lab, &Nobody, &mut evidence));
+    let why = evidence.not_done.iter().find(|left| left.step == Step::Experiment).map(|left| &left.why);
+    assert_eq!(why, Some(&Why::Interrupted), "{:?}", evidence.not_done);
+}
+
+#[test]
 fn what_was_seen_is_kept_and_nothing_is_waited_for_unasked() {
     let (cpus, mut evidence) = (CpuSet::parse("0").unwrap(), Evidence::default());
     assert_eq!(with_stopped(|lab| quiet::wait(None, &cpus, lab, &Nobody, &mut evidence)), 0);

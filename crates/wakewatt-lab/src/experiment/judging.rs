@@ -3,22 +3,23 @@
 use super::{Design, Rule, together};
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::arrange::Arrange as _;
-use wakewatt_core::samples::experiment::{Arm, AtLook, Effect, ExperimentRun};
+use wakewatt_core::samples::experiment::{Arm, AtLook, Block, Effect, ExperimentRun};
 use wakewatt_core::samples::tail::TailTest;
 use wakewatt_core::stats::family::{ByRound, Family};
 use wakewatt_core::stats::paired::{Judge, log_ratios};
-use wakewatt_core::stats::sequential::{Decision, Look, Looks, StopReason};
+use wakewatt_core::stats::sequential::{Decision, Look, StopReason};
 use wakewatt_core::stats::{looks, signed_rank};
 
 pub use wakewatt_core::stats::family::Standing;
 
-/// Log ratios of the primary metric, per other arm and by round. Rounds of which there is no block are left out: a file may
-/// number its rounds as it likes, so nothing counts up to the greatest number.
+/// Log ratios of the primary metric, per other arm and by round. Rounds of which there is no block are left out, because a file
+/// may number its rounds as it likes, and so are whole rounds after the short ones, which measure other metrics.
 pub fn by_round(run: &ExperimentRun) -> ByRound {
     let Some((baseline, others)) = run.arms.split_first() else { return Vec::new() };
     let values = |arm: &str| -> BTreeMap<usize, f64> { run.values(arm, 0).collect() };
     let of_baseline = values(&baseline.id);
-    let rounds: BTreeSet<usize> = run.blocks.iter().map(|b| b.round).collect();
+    let is_of_primary = |b: &&Block| b.rejected.is_some() || b.values.first().copied().flatten().is_some();
+    let rounds: BTreeSet<usize> = run.blocks.iter().filter(is_of_primary).map(|b| b.round).collect();
     let of_arm = |arm: &Arm| {
         let of_arm = values(&arm.id);
         rounds.iter().map(|round| Some((of_baseline.get(round)? / of_arm.get(round)?).ln())).collect()
@@ -47,10 +48,18 @@ fn all_arms(run: &ExperimentRun, design: &Design, margin_ratio: f64, n_rounds: u
     let margin_ratio = if is_by_meter { 1.0 } else { margin_ratio };
     let family = Family::new(design.looks.clone(), margin_ratio);
     let arms = by_round(run);
-    let standing = family.standing(&arms, n_rounds);
-    let next = match family.decide(&arms, n_rounds) {
-        Decision::Stop(reason) => return Some(format!("{} after {n_rounds} rounds", reason.for_all())),
-        Decision::Continue(next) => next,
+    let n_of_primary = arms.first().map_or(0, Vec::len);
+    let standing = family.standing(&arms, n_of_primary);
+    // Where more rounds cost seconds only, a proven effect is measured on until its size is known.
+    let is_vague = |n: usize| {
+        let proven = arms.iter().map(|arm| arm.iter().flatten().copied().collect::<Vec<f64>>());
+        design.short.is_some() && proven.into_iter().any(|arm| design.looks.is_vague(n, &arm))
+    };
+    let later = design.looks.all().iter().find(|look| look.n_rounds > standing.n_counted);
+    let next = match (family.decide(&arms, n_of_primary), later) {
+        (Decision::Stop(StopReason::EffectProven), Some(later)) if is_vague(standing.n_counted) => later.n_rounds,
+        (Decision::Stop(reason), _) => return Some(format!("{} after {n_rounds} rounds", reason.for_all())),
+        (Decision::Continue(next), _) => next,
     };
     if n_rounds >= 2 * design.looks.max_rounds() {
         return Some(format!("{n_rounds} rounds ran and too few of their blocks counted"));
@@ -78,77 +87,53 @@ fn over_budget(
     }
 }
 
+/// Looks are taken at numbers of rounds in which every arm counted, each once: a round that did not count adds nothing to look
+/// at, and an arm that lost more than half of its measurements holds nobody back.
 fn each_arm(run: &ExperimentRun, design: &Design, n_rounds: usize, spent_ns: u64) -> Option<String> {
-    let others = || run.arms.iter().skip(1).map(|a| a.id.as_str());
-    let counts = |arm: &str| {
-        let is_there = |arm: &str| run.value(n_rounds - 1, arm, 0).is_some();
-        run.arms.first().is_some_and(|b| is_there(&b.id)) && is_there(arm)
+    let arms: Vec<Vec<f64>> = run.arms.iter().skip(1).map(|arm| log_ratios(&run.pairs(0, &arm.id))).collect();
+    let standing = standing_of(run, design);
+    let n = standing.n_counted;
+    let next = design.looks.all().iter().find(|l| l.n_rounds > n).map(|l| l.n_rounds);
+    let decided = |arm: &&Vec<f64>| match (standing.look, design.short.is_some()) {
+        (None, _) => next.map_or(Decision::Stop(StopReason::LastLook), Decision::Continue),
+        (Some(_), true) => design.looks.decide_size(n, arm),
+        (Some(_), false) => design.looks.decide(n, arm),
     };
-    // Looks are taken at numbers of counted rounds, each once: a round that did not count adds nothing to look at.
-    let look = |arm: &str| {
-        let ratios = log_ratios(&run.pairs(0, arm));
-        let n = if counts(arm) { ratios.len() } else { 0 };
-        let decision = design.looks.decide(n, &ratios);
-        let next = design.looks.all().iter().find(|l| l.n_rounds > n).filter(|_| design.short.is_some());
-        match (&decision, next) {
-            (Decision::Stop(StopReason::EffectProven), Some(next)) if is_wide(&ratios, design.looks.judge(n)) => {
-                Decision::Continue(next.n_rounds)
-            }
-            _ => decision,
-        }
-    };
-    let decisions: Vec<Decision> = others().map(look).collect();
+    let decisions: Vec<Decision> = arms.iter().filter(|arm| arm.len() >= n).map(|arm| decided(&arm)).collect();
     let reached = decisions.iter().find_map(|d| if let Decision::Continue(next) = d { Some(*next) } else { None });
-    let n_counted = others().next().map_or(0, |arm| run.pairs(0, arm).len());
-    let is_a_look = others().next().is_some_and(counts) && design.looks.all().iter().any(|l| l.n_rounds == n_counted);
-    let n_to_next = reached.map_or(0, |next| next.saturating_sub(n_counted)) as u64;
     let per_round_ns = spent_ns / (n_rounds.max(1) as u64);
+    if n_rounds >= 2 * design.looks.max_rounds() {
+        return Some(format!("{n_rounds} rounds ran and too few of their blocks counted"));
+    }
     match (reached, decisions.first()) {
         (None, Some(Decision::Stop(reason))) => Some(format!("{} after {n_rounds} rounds", reason.text())),
-        (Some(_), _) => over_budget(design, n_rounds, spent_ns, per_round_ns, per_round_ns * n_to_next, is_a_look),
-        _ => None,
+        (reached, _) => {
+            let to_next_ns = per_round_ns * reached.map_or(1, |next| next.saturating_sub(n)) as u64;
+            over_budget(design, n_rounds, spent_ns, per_round_ns, to_next_ns, standing.look.is_some())
+        }
     }
 }
 
-/// A proven effect whose interval spans more than this factor is worth some seconds more.
-const WIDE_RATIO: f64 = 1.4;
-
-/// Is the size of a proven effect still vague?
-fn is_wide(log_ratios: &[f64], judge: Judge) -> bool {
-    let ends = judge.interval(log_ratios);
-    ends.high - ends.low > WIDE_RATIO.ln()
-}
-
-/// The level that holds between two looks is that of the next one: it has not been spent yet.
-fn judge(looks: &Looks, n_counted: usize) -> Judge {
-    let look = looks.all().iter().find(|l| l.n_rounds >= n_counted).map_or(n_counted, |l| l.n_rounds);
-    looks.judge(look)
+/// Where a run stands, whatever its rule.
+fn standing_of(run: &ExperimentRun, design: &Design) -> Standing {
+    standing(run, &Family::new(design.looks.clone(), 1.0))
 }
 
 /// The level at which a run is judged: that of the look by which it was decided to stop, so that what is called proven then
-/// is called so for ever; between two looks, that of the next one.
+/// is called so for ever; between two looks, that of the next one, which has not been spent yet.
 pub fn level(run: &ExperimentRun, design: &Design) -> f64 {
-    let Rule::AllArms { margin_ratio } = design.rule else {
-        let n_counted = run.arms.iter().skip(1).map(|arm| run.pairs(0, &arm.id).len()).min().unwrap_or(0);
-        return judge(&design.looks, n_counted).level;
-    };
-    let standing = standing(run, &Family::new(design.looks.clone(), margin_ratio));
+    let standing = standing_of(run, design);
     let looks = design.looks.all();
     let next = || looks.iter().find(|l| l.n_rounds > standing.n_counted).or(looks.last()).copied();
     standing.look.or_else(next).map_or(0.05, |l| l.level)
 }
 
-/// How a metric and an arm are judged: by the looks at the arm's own rounds, or by the one that judges all. A metric that
-/// was measured after the primary one was decided is analysed once, at the whole 5 %.
+/// How a metric is judged: by the look that judges the run, or, where it was measured after the primary one was decided, once,
+/// at the whole 5 %.
 fn judges(run: &ExperimentRun, design: &Design) -> impl Fn(&str, &str) -> Judge {
     let all = Judge { level: level(run, design) };
-    let own = |arm: &str| judge(&design.looks, run.pairs(0, arm).len());
     let after: Vec<&str> = after_primary(run);
-    move |metric: &str, arm: &str| match design.rule {
-        _ if after.contains(&metric) => Judge::default(),
-        Rule::EachArm => own(arm),
-        Rule::AllArms { .. } => all,
-    }
+    move |metric: &str, _: &str| if after.contains(&metric) { Judge::default() } else { all }
 }
 
 /// Metrics that no measurement shares with the primary one.
@@ -194,19 +179,22 @@ pub(super) fn effects(run: &ExperimentRun, design: &Design) -> Vec<Effect> {
 }
 
 /// Stopping early flatters the primary comparison; what it showed by itself stays beside it. Rounds of short measurements
-/// continue after the first proof until the size is known, so their estimate is not flattered, and the first proof counts.
+/// continue after the first proof until the size is known: then the first proof counts, and what all rounds together leave of
+/// it, adjusted for the other arms, is the least that is said.
 fn know_of_looks(run: &ExperimentRun, design: &Design, effect: &mut Effect) {
     let is_primary = run.metrics.first().is_some_and(|m| m.id == effect.metric);
-    let taken: Vec<Look> = design.looks.all().iter().filter(|l| l.n_rounds <= effect.n_pairs).copied().collect();
+    let n_rounds = standing_of(run, design).n_counted;
+    let taken: Vec<Look> = design.looks.all().iter().filter(|l| l.n_rounds <= n_rounds).copied().collect();
     if !is_primary || taken.len() < 2 {
         return;
     }
     let plain = AtLook { ratio: effect.ratio, p_value: effect.p_value };
     let ratios = log_ratios(&run.pairs(0, &effect.arm));
     let p_at = |look: &Look| signed_rank::p_value(&ratios[..look.n_rounds.min(ratios.len())]);
-    let first = taken.iter().position(|look| p_at(look) <= look.level).filter(|_| design.short.is_some());
+    let is_proven = design.short.is_some() && taken.last().is_some_and(|last| plain.p_value <= last.level);
+    let first = taken.iter().position(|look| p_at(look) <= look.level).filter(|_| is_proven);
     effect.p_value = match first {
-        Some(at) => looks::stage_wise_p(p_at(&taken[at]), &taken[..=at]),
+        Some(at) => looks::stage_wise_p(p_at(&taken[at]), &taken[..=at]).max(plain.p_value),
         None => looks::stage_wise_p(plain.p_value, &taken),
     };
     // Where several arms must be decided none of them ends the run by its own luck.
@@ -223,6 +211,7 @@ mod tests {
     use wakewatt_core::samples::Window;
     use wakewatt_core::samples::experiment::{Block, Metric, Verdict};
     use wakewatt_core::samples::rejection::Rejection;
+    use wakewatt_core::stats::sequential::Looks;
 
     fn block(round: usize, arm: &str, value: f64, is_bad: bool) -> Block {
         Block {
@@ -255,6 +244,56 @@ mod tests {
         let design = Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..Design::new(family.looks.clone(), 5) };
         assert_eq!(effects(&run, &design)[0].n_pairs, 4);
         assert!(enough(&run, &design, usize::MAX, 1).is_some());
+    }
+
+    /// Short rounds of three arms; `lost` are rounds in which the first other arm's measurement did not count.
+    fn short(n_rounds: usize, poll: f64, lost: &[usize]) -> ExperimentRun {
+        let arm = |id: &str| Arm { id: id.into(), title: id.into(), settings: vec![] };
+        let round = |r: usize| {
+            let jitter = 1.0 + 0.001 * (r % 5) as f64;
+            [
+                block(r, "found", 30.0 * jitter, false),
+                block(r, "poll", poll, lost.contains(&r)),
+                block(r, "shallow", 20.0, false),
+            ]
+        };
+        ExperimentRun {
+            arms: ["found", "poll", "shallow"].map(arm).to_vec(),
+            metrics: vec![Metric::latency("p50", "median"), Metric::latency("p99", "99th")],
+            blocks: (0..n_rounds).flat_map(round).collect(),
+            ..ExperimentRun::default()
+        }
+    }
+
+    fn designs() -> [Design; 2] {
+        let each = Design::new(Looks::short(), 5);
+        [Design { rule: Rule::AllArms { margin_ratio: 1.05 }, ..each.clone() }, each]
+    }
+
+    #[test]
+    fn one_discarded_measurement_puts_a_look_off_by_a_round() {
+        for design in designs() {
+            let enough = |n, lost: &[usize]| super::enough(&short(n, 5.0, lost), &design, n, 1);
+            assert_eq!(enough(23, &[]), None);
+            assert!(enough(24, &[]).is_some());
+            assert_eq!(enough(24, &[10]), None, "{:?}", design.rule);
+            assert!(enough(25, &[10]).unwrap().contains("25 rounds"), "{:?}", design.rule);
+            let run = short(25, 5.0, &[10]);
+            assert_eq!(level(&run, &design), 0.010, "{:?}: the look that ended it", design.rule);
+        }
+    }
+
+    #[test]
+    fn whole_rounds_afterwards_do_not_change_the_level() {
+        for design in designs() {
+            let mut run = short(24, 5.0, &[]);
+            for r in 24..32 {
+                for arm in ["found", "poll", "shallow"] {
+                    run.blocks.push(Block { values: vec![None, Some(1.0)], ..block(r, arm, 0.0, false) });
+                }
+            }
+            assert_eq!(level(&run, &design), 0.010, "{:?}", design.rule);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! settings are restored and read again, so that "restored" is an observation and not a promise.
 
 mod carry_over;
+mod design;
 mod judging;
 pub mod loads;
 mod parts;
@@ -18,12 +19,14 @@ mod parts;
 mod tests;
 mod together;
 
+use design::Pace;
+pub use design::{Design, Rule, SHORT_NS, Short};
 pub use judging::{Standing, by_round, level, standing};
 pub use parts::{Arms, Calibrated, ShortMeasurement, Workload, Yield};
 pub use wakewatt_core::samples::compared::AGAIN;
 
 use crate::context::Clock;
-use crate::noise::{Limits, Noise, NoiseCounters};
+use crate::noise::{Noise, NoiseCounters};
 use crate::surroundings::Surroundings;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -38,119 +41,21 @@ use wakewatt_core::samples::experiment::{Block, ExperimentRun, PooledArm};
 use wakewatt_core::samples::grade::Graded;
 use wakewatt_core::samples::load::Level;
 use wakewatt_core::samples::rejection::Rejection;
-use wakewatt_core::samples::watts_by::WattsBy;
 use wakewatt_core::source::Source;
 use wakewatt_core::stats::random::Random;
-use wakewatt_core::stats::sequential::Looks;
 use wakewatt_core::stats::{side_effects, unstable};
 
 /// A difference between wall clock and monotonic clock that grew by more than this was a step.
 const CLOCK_STEP_NS: i128 = 100_000_000;
 
-/// How long a short measurement takes, unless a plan says otherwise.
-pub const SHORT_NS: u64 = 150_000_000;
 /// Below this share of idle time the CPU that is woken was never idle.
 const NEVER_IDLE_RATIO: f64 = 0.05;
 
+/// With so many measurements, none of which met an idle CPU, more of them would meet none either.
+const NEVER_IDLE_AFTER: usize = 12;
+
 /// So many blocks in a row whose arm cannot be entered are no accident.
 const REFUSED_IN_A_ROW: usize = 3;
-
-/// Which comparisons the looks decide.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
-    /// Each arm by itself, in the order declared by `Compared`: one is only proven after those before it.
-    EachArm,
-    /// All arms together, adjusted; differences within the margin (1.05) do not matter.
-    AllArms {
-        /// 1.05 for 5 %.
-        margin_ratio: f64,
-    },
-}
-
-/// Many short measurements of the primary metric instead of few long ones.
-#[derive(Clone, Debug)]
-pub struct Short {
-    /// How long one takes, in nanoseconds.
-    pub measure_ns: u64,
-    /// When they are analysed; the looks of the design are those of whole rounds.
-    pub looks: Looks,
-    /// Whole rounds afterwards, for the metrics that short measurements do not yield, as far as the budget reaches.
-    pub n_whole_rounds: usize,
-}
-
-impl Short {
-    /// Of 150 ms; nothing is measured afterwards.
-    pub fn new() -> Short {
-        Short { measure_ns: SHORT_NS, looks: Looks::short(), n_whole_rounds: 0 }
-    }
-}
-
-impl Default for Short {
-    fn default() -> Short {
-        Short::new()
-    }
-}
-
-/// How long, how often.
-#[derive(Clone, Debug)]
-pub struct Design {
-    /// Discarded at the start of each block.
-    pub warmup_ns: u64,
-    /// Wall time for everything.
-    pub budget_ns: u64,
-    /// Seed of the order.
-    pub seed: u64,
-    /// When to look at the numbers, declared beforehand.
-    pub looks: Looks,
-    /// What a look decides.
-    pub rule: Rule,
-    /// Short measurements of the primary metric come first; only where variants switch instantly and the workload allows
-    /// it ([`Design::in_force`]).
-    pub short: Option<Short>,
-    /// Every so many rounds the baseline is held twice; 0 for never.
-    pub again_every: usize,
-    /// What rejects a block.
-    pub limits: Limits,
-    /// The meter behind its watts, where it has any.
-    pub watts: Option<WattsBy>,
-}
-
-impl Design {
-    /// Each arm by itself, no second baseline: what a short experiment on idle states needs.
-    pub fn new(looks: Looks, seed: u64) -> Design {
-        let limits = Limits::default();
-        Design {
-            warmup_ns: 0,
-            budget_ns: u64::MAX,
-            seed,
-            looks,
-            rule: Rule::EachArm,
-            short: Some(Short::new()),
-            again_every: 0,
-            limits,
-            watts: None,
-        }
-    }
-
-    /// The design for these variants and this workload: with short measurements, whose looks then judge the run, or
-    /// without.
-    pub fn in_force(&self, arms: &dyn Arms, workload: &mut dyn Workload) -> Design {
-        let short = self.short.clone().filter(|_| arms.is_instant() && workload.short().is_some());
-        let looks = short.as_ref().map_or(&self.looks, |short| &short.looks).clone();
-        Design { short, looks, ..self.clone() }
-    }
-}
-
-/// How a round is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
-    /// All metrics, for as long as the workload takes.
-    Whole,
-    /// The primary metric, for so many nanoseconds.
-    Short(u64),
-    /// All metrics but the primary one, which the short measurements have judged.
-    Rest,
-}
 
 /// Counts of a histogram, as kept: value and how often.
 pub type Counts = Vec<(u64, u64)>;
@@ -249,7 +154,7 @@ pub fn run_on(
         done: history.done.into(),
         keep: history.keep,
         wall_offset_ns: wall_offset_ns(around.clock),
-        n_refused: 0,
+        n_refused: BTreeMap::new(),
         surroundings: Surroundings::find(around.src),
     };
     let failure = runner.rounds(arms, workload);
@@ -297,8 +202,8 @@ struct Runner<'a> {
     done: VecDeque<KeptBlock>,
     keep: &'a mut dyn FnMut(&KeptBlock) -> Result<(), String>,
     wall_offset_ns: i128,
-    /// Blocks in a row whose arm could not be entered.
-    n_refused: usize,
+    /// By arm: so many of its blocks in a row could not be entered.
+    n_refused: BTreeMap<usize, usize>,
     surroundings: Surroundings,
 }
 
@@ -332,6 +237,9 @@ impl Runner<'_> {
             return self.until_decided(arms, workload, Pace::Whole, &mut random);
         };
         self.until_decided(arms, workload, Pace::Short(short.measure_ns), &mut random)?;
+        if self.is_never_idle() {
+            return Ok(());
+        }
         self.rest(arms, workload, short.n_whole_rounds, &mut random)
     }
 
@@ -348,6 +256,10 @@ impl Runner<'_> {
             if self.is_interrupted() {
                 return Ok(());
             }
+            if self.is_never_idle() {
+                self.run.ended = Ended::enough(format!("no CPU was idle in {} measurements", self.run.blocks.len()));
+                break;
+            }
             // Kept blocks are judged by the time that was spent when they ran.
             let spent_ns = if self.done.is_empty() { self.spent_ns() } else { 0 };
             if let Some(why) = judging::enough(&self.run, self.design, round + 1, spent_ns) {
@@ -356,6 +268,12 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Was there nothing to wake in all of many measurements?
+    fn is_never_idle(&self) -> bool {
+        let is_busy = |b: &Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
+        self.run.blocks.len() >= NEVER_IDLE_AFTER && self.run.blocks.iter().all(is_busy)
     }
 
     /// What the short measurements did not yield, in as many whole rounds as the budget reaches.
@@ -375,6 +293,9 @@ impl Runner<'_> {
             let spent_ns = self.spent_ns();
             let per_round_ns = spent_ns.saturating_sub(start_ns).checked_div(n_done).unwrap_or(0);
             if self.done.is_empty() && spent_ns.saturating_add(per_round_ns) > self.design.budget_ns {
+                let How::Enough(why) = &self.run.ended.how else { break };
+                let why = format!("{why}; the time budget was spent after {n_done} of {n} whole rounds");
+                self.run.ended = Ended::enough(why);
                 break;
             }
             self.round(arms, workload, (round, Pace::Rest), random)?;
@@ -485,14 +406,15 @@ impl Runner<'_> {
         let Around { src, clock, stop, .. } = self.around;
         workload.begin_round(round);
         if let Err(why) = enter(arms, index) {
-            self.n_refused += 1;
-            if self.n_refused >= REFUSED_IN_A_ROW {
+            let n_refused = self.n_refused.entry(index).or_insert(0);
+            *n_refused += 1;
+            if *n_refused >= REFUSED_IN_A_ROW {
                 return Err(why);
             }
             let at_ns = clock.now_ns();
             return Ok((refused(round, id, at_ns, workload.metrics().len(), &why), Samples::default()));
         }
-        self.n_refused = 0;
+        self.n_refused.remove(&index);
         if !matches!(pace, Pace::Short(_)) {
             workload.warm_up(self.design.warmup_ns, stop);
         }

@@ -1,6 +1,7 @@
 //! The runner against a machine in memory: order, rejected blocks, looks, failures, and that all is put back.
 
 use super::*;
+use crate::noise::Limits;
 use rustix::fd::BorrowedFd;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,6 +10,7 @@ use wakewatt_core::samples::IdleDelta;
 use wakewatt_core::samples::experiment::Verdict;
 use wakewatt_core::samples::experiment::{Arm, Metric};
 use wakewatt_core::source::Tree;
+use wakewatt_core::stats::sequential::Looks;
 
 /// A machine in memory: one setting, whose value decides how long a wake-up takes; time passes per block.
 #[derive(Default)]
@@ -173,6 +175,7 @@ mod families {
     use wakewatt_core::samples::experiment::{Arm, Metric};
     use wakewatt_core::source::Tree;
     use wakewatt_core::stats::random::Random;
+    use wakewatt_core::stats::sequential::Looks;
 
     /// What a block measures depends on seed, block and arm only, so that a run can be compared with itself.
     #[derive(Default)]

@@ -38,6 +38,11 @@ fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &
     for ((effect, place), same_p) in family.iter_mut().zip(in_sequence(&claims)).zip(same) {
         let judge = judge(&effect.metric, &effect.arm);
         judge.adjust(effect, place.p_value);
+        // Hundreds of rounds prove differences that nobody would change a setting for.
+        let is_within = effect.ratio_low >= 1.0 / NEGLIGIBLE_RATIO && effect.ratio_high <= NEGLIGIBLE_RATIO;
+        if is_within && same_p <= judge.level && effect.verdict != Verdict::Undecided {
+            effect.verdict = Verdict::NoDifference;
+        }
         let is_left = match effect.verdict {
             Verdict::Higher | Verdict::Lower => place.is_proven,
             Verdict::NoDifference => same_p <= judge.level,
@@ -149,6 +154,7 @@ mod tests {
         );
         assert_eq!(verdict(6e3, 30e3), [Verdict::Higher, Verdict::NoDifference]);
         assert_eq!(verdict(60e3, 20e3), [Verdict::Lower, Verdict::Higher], "worse is shown as well");
+        assert_eq!(verdict(29.4e3, 20e3), [Verdict::NoDifference, Verdict::Higher], "2 %, proven, do not matter");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! say whether …". Only what the adjusted tests allow is said: without a verdict no direction, without a meter no watts,
 //! and between two looks nothing at all.
 
+use super::verdict::too_busy;
 use super::words::{ended, listed};
+use wakewatt_core::samples::busy::lost_to_others;
 use wakewatt_core::samples::ended::How;
 use wakewatt_core::samples::experiment::{Better, Effect, Metric, Unit, Verdict};
 use wakewatt_core::samples::study::{Comparison, Study};
@@ -39,6 +41,9 @@ fn sentence(study: &Study, arm: &str) -> String {
     };
     let baseline = study.run.arms.first().map_or("", |a| a.id.as_str());
     let Some(comparison) = find(primary) else {
+        if let Some(busy) = lost_to_others(&study.run) {
+            return say!("{arm}: {}", too_busy(busy));
+        }
         let has_any = study.run.blocks.iter().any(|b| b.values.first().copied().flatten().is_some());
         return match has_any {
             true => say!("{arm}: too few blocks counted to compare it with {baseline}."),

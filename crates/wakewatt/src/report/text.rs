@@ -128,6 +128,22 @@ pub fn render(report: &Report, style: Style) -> String {
     out.text
 }
 
+/// Of a run that was cut short: what was put back, and what is known by now. Five lines at most.
+pub fn interrupted(report: &Report, style: Style) -> String {
+    report.spoken(|report| {
+        let r = view::of(report);
+        let mut out = Paper { style, text: String::new() };
+        let (colour, line) = match r.is_restored {
+            None => ("", word!("Interrupted. Nothing was changed.")),
+            Some(true) => ("", word!("Interrupted. Everything put back: yes.")),
+            Some(false) => (RED, word!("Interrupted. Everything put back: NO, see the report.")),
+        };
+        out.wrap(colour, "", "", line);
+        out.at_most(N_SENTENCE, BOLD, "", &r.sentence);
+        out.text
+    })
+}
+
 /// Lines of the shortest form, and of its parts at most.
 const N_BRIEF: usize = 10;
 const N_SENTENCE: usize = 3;

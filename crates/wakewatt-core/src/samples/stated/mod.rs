@@ -1,8 +1,8 @@
 //! What may be said of the size of an effect: the estimate with its interval, however wide; "at least" where a disturbance
 //! can only have made the effect smaller; nothing where something else than the settings moved the metric.
 //!
-//! A CPU that was often awake when it was woken pays less for idle states than one that slept, so there the estimate is a
-//! lower bound (`grade`). Every sentence that names a size takes it from here: the verdict, the findings, the text of a
+//! A CPU that was often awake when it was woken pays less for idle states than one that slept, so there the near end of the
+//! interval is a lower bound (`grade`). Every sentence that names a size takes it from here: the verdict, the findings, the text of a
 //! measurement. Not here: whether there is an effect, which is the judge's (`stats`).
 
 use super::compared::Compared;
@@ -44,13 +44,13 @@ impl Stated {
     }
 }
 
-/// Of a value, where `none` is no effect.
-fn stated(is_bound: bool, none: f64, value: f64) -> Stated {
+/// Of a value with its interval, where `none` is no effect. A bound is the interval's near end: the estimate may be too large.
+fn stated(is_bound: bool, none: f64, [low, value, high]: [f64; 3]) -> Stated {
     match (value.is_finite(), is_bound) {
         (false, _) => Stated::Open,
         (true, false) => Stated::Value(value),
-        (true, true) if value >= none => Stated::AtLeast(value),
-        (true, true) => Stated::AtMost(value),
+        (true, true) if value >= none => Stated::AtLeast(low.clamp(none, value)),
+        (true, true) => Stated::AtMost(high.clamp(value, none)),
     }
 }
 
@@ -64,15 +64,15 @@ impl Effect {
 impl ExperimentRun {
     /// How many times as much the baseline takes as the arm.
     pub fn stated_ratio(&self, effect: &Effect) -> Stated {
-        self.stated(effect, 1.0, effect.ratio)
+        self.stated(effect, 1.0, [effect.ratio_low, effect.ratio, effect.ratio_high])
     }
 
     /// How much more the baseline takes, in the metric's unit.
     pub fn stated_difference(&self, effect: &Effect) -> Stated {
-        self.stated(effect, 0.0, effect.difference)
+        self.stated(effect, 0.0, [effect.difference_low, effect.difference, effect.difference_high])
     }
 
-    fn stated(&self, effect: &Effect, none: f64, value: f64) -> Stated {
+    fn stated(&self, effect: &Effect, none: f64, value: [f64; 3]) -> Stated {
         // Being awake can only hide a cost of idle states; it bounds no other comparison.
         let is_of_sleep = matches!(effect.compared(), Compared::NoSleep | Compared::ShallowSleep);
         let graded = self.graded();

@@ -94,7 +94,10 @@ pub fn run(args: &DoctorArgs, colour: Colour) -> Result<Code> {
         rulings,
     );
     // A result that nobody could read must not take the files, or the word that something was not restored, with it.
-    let own = output::settled(show(args, &report, colour), code(args, &report, src.is_live(), &interrupt));
+    let own = output::settled(
+        show(args, &report, interrupt.is_set(), colour),
+        code(args, &report, src.is_live(), &interrupt),
+    );
     let own = saving.map_or(own, |saving| saving.finish_with(&report.evidence, own));
     let page = report_file.zip(masking);
     let written = page.map(|(file, masking)| write_report(&masking.page(&report.evidence, None)?, &file)).transpose();
@@ -134,11 +137,12 @@ fn measure(args: &DoctorArgs, start_at_ns: u64, src: &dyn Source, evidence: &mut
     doctor::measure(&plan, interrupt.lab(src, &bar), &Shown(&bar), evidence);
 }
 
-fn show(args: &DoctorArgs, report: &Report, colour: Colour) -> Result<()> {
+fn show(args: &DoctorArgs, report: &Report, is_interrupted: bool, colour: Colour) -> Result<()> {
     let style = Style { width: output::width().min(100), is_coloured: colour.is_on() };
     output::print(&match args {
         DoctorArgs { json: true, .. } => report.to_json("doctor")?,
         DoctorArgs { markdown: true, .. } => report.to_markdown(),
+        _ if is_interrupted => report::text::interrupted(report, style),
         DoctorArgs { brief: true, .. } => report::text::brief(report, style),
         _ => report.to_text(style),
     })

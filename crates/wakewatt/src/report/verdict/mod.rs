@@ -12,11 +12,11 @@ use super::words::{count, ns_rough, percent};
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
+use wakewatt_core::samples::busy as load;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::ended::How;
-use wakewatt_core::samples::experiment::{Block, ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::experiment::{ExperimentRun, Verdict as Word};
 use wakewatt_core::samples::not_done::{Step, TooBusy, Why};
-use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_words::{say, told, word};
 
 mod first;
@@ -70,21 +70,14 @@ pub struct Verdict {
     pub how_sure: String,
     /// The hour was not clean: what is to be thought of the numbers, and what to do.
     pub busy: Option<String>,
-    /// What must be known with it: settings not put back, blocks thrown away.
+    /// What must be known with it: settings not put back, measurements discarded.
     pub warnings: Vec<String>,
 }
 
 /// "Not decided: this machine was too busy to measure (…)", and what to type.
-fn too_busy(busy: TooBusy) -> String {
+pub(crate) fn too_busy(busy: TooBusy) -> String {
     let why = Why::TooBusy(busy);
     say!("Not decided: {why}. Retry when idle: {RETRY}")
-}
-
-/// Was the run lost to other work? Then what that had of the CPUs' time.
-fn lost_to_others(run: &ExperimentRun) -> Option<TooBusy> {
-    let is_busy = |b: &&Block| matches!(b.rejected, Some(Rejection::Busy { .. }));
-    let n_busy = run.blocks.iter().filter(is_busy).count();
-    (2 * n_busy > run.blocks.len()).then(|| TooBusy::of(wakewatt_core::samples::busy::during(run).unwrap_or_default()))
 }
 
 /// Why no round was complete, and what to do about it.
@@ -141,7 +134,7 @@ fn of_run(run: &ExperimentRun, is_guest: bool) -> Verdict {
         busy: None,
         warnings,
     };
-    if let Some(busy) = lost_to_others(run) {
+    if let Some(busy) = load::lost_to_others(run) {
         return undecided(too_busy(busy), warnings);
     }
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
@@ -192,7 +185,7 @@ fn without_experiment(evidence: &Evidence, rulings: &[Ruling]) -> Verdict {
         return Verdict {
             kind: Kind::Undecided,
             sentence: too_busy(*busy),
-            how_sure: word!("Nothing was measured: no CPU was idle in two looks of a second each.").into(),
+            how_sure: word!("Nothing was measured: every CPU was idle for less than 5 % of two seconds.").into(),
             busy: None,
             warnings: Vec::new(),
         };

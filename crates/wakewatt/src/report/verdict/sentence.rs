@@ -45,7 +45,7 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
         }
         Compared::NoSleep => match run.slept_ratio(&effect.baseline) {
             Some(slept) => say!(
-                "Idle states are not the cost here, they preceded only {} of the wake-ups: {numbers}",
+                "Idle states cost latency here, although the CPU was idle before only {} of the wake-ups: {numbers}",
                 percent(slept)
             ),
             None => say!("Current settings are slower: {numbers}"),
@@ -96,7 +96,7 @@ pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
 pub(super) fn in_guest(run: &ExperimentRun, effect: &Effect) -> String {
     match run.steal_per_wake_ns(&effect.baseline) {
         Some(ns) => say!(
-            "In this guest that includes the hypervisor's halt exit, which applications pay too; {} per wake-up of it is steal.",
+            "In this guest that includes the hypervisor's halt exit, which applications pay too; steal of the woken CPU: {} per wake-up.",
             rough_ns(ns)
         ),
         None => {
@@ -152,8 +152,8 @@ pub(super) fn how_sure(run: &ExperimentRun, effect: &Effect) -> String {
     }
     let p = p_value(effect.p_value);
     parts.push(match effect.at_look {
-        Some(_) => say!("p = {p} (signed-rank test, adjusted for interim analyses)"),
-        None => say!("p = {p} (signed-rank test)"),
+        Some(_) => say!("p {p} (signed-rank test, adjusted for interim analyses)"),
+        None => say!("p {p} (signed-rank test)"),
     });
     parts.push(word!("variants in random order in every round").into());
     parts.push(say!("{} of {} measurements discarded", run.n_rejected(), run.blocks.len()));

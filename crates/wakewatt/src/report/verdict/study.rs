@@ -59,7 +59,7 @@ fn how_sure(run: &ExperimentRun, conclusions: &Conclusions) -> String {
         false => word!("It ended between two looks, so no interval can be relied on").into(),
     };
     say!(
-        "{intervals}; arms in an order drawn at random in each of {}; {n_bad} of {} blocks thrown away; it ended because {}.",
+        "{intervals}; arms in an order drawn at random in each of {}; {n_bad} of {} measurements discarded; it ended because {}.",
         plural(n_rounds, "round"),
         run.blocks.len(),
         run.ended

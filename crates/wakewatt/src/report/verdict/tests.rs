@@ -48,7 +48,7 @@ fn a_machine_that_was_never_idle_is_said_to_be_too_busy_first() {
     let mut report = sample::two_arms();
     let run = report.evidence.samples.experiment.as_mut().unwrap();
     run.blocks.iter_mut().for_each(|b| {
-        b.rejected = Some(Rejection::Busy { percent: 99 });
+        b.rejected = Some(wakewatt_core::samples::rejection::Rejection::Busy { percent: 99 });
         b.taken = Some(Taken { steal_ratio: 0.23, foreign_ratio: Some(0.58) });
     });
     let busy = "Not decided: this machine was too busy to measure (other processes 58 %, steal 23 %). \
