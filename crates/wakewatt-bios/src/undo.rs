@@ -120,6 +120,10 @@ pub fn undo(
         notes: Vec::new(),
     };
     if is_as_before(bios, journal) {
+        // A job that was made for a change that the BMC did not keep would stand in the way of the next one.
+        if journal.job.is_some() {
+            cancel(service, journal, bios, &mut out);
+        }
         journal.finish()?;
         out.is_complete = true;
         return Ok(out);
@@ -256,9 +260,8 @@ fn cancel(service: &mut dyn Change, journal: &Journal, bios: &Bios, out: &mut Un
     let mut is_done = false;
     let is_ours = |name: &String| journal.entries.iter().any(|entry| entry.attribute == *name);
     let is_all_ours = !bios.pending.is_empty() && bios.pending.keys().all(is_ours);
-    let is_waiting = bios.pending.keys().any(is_ours);
     let job = match &journal.job {
-        Some(path) if is_waiting => job::look(service, path).filter(job::Job::is_waiting),
+        Some(path) => job::look(service, path).filter(job::Job::is_waiting),
         // Whoever staged it may have died before its job was noted.
         None if waits_alone(bios, journal) => {
             match bios.settings_path.as_deref().map(|path| job::holder(service, path)) {

@@ -252,8 +252,7 @@ fn restart(service: &mut dyn Change, machine: &Machine, order: Order<'_>, is_job
         out.not_restarted = Some("no job could be made that would apply the changes".into());
         return;
     }
-    let is_contrary = out.staged.iter().any(|setting| setting.read_back() == ReadBack::Other);
-    if is_contrary || (out.job.is_none() && !unconfirmed(&out.staged).is_empty()) {
+    if !unconfirmed(&out.staged).is_empty() {
         out.not_restarted = Some("the BMC accepted the changes, but does not show them as waiting for a boot".into());
         return;
     }

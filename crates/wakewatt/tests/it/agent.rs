@@ -106,7 +106,10 @@ impl Drop for Agent {
 pub(crate) fn write(root: &Path, path: &str, text: &str) {
     let file = root.join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, format!("{text}\n")).unwrap();
+    // As sysfs does: whoever reads meanwhile sees the old text or the new, never none.
+    let beside = file.with_extension("new");
+    fs::write(&beside, format!("{text}\n")).unwrap();
+    fs::rename(beside, file).unwrap();
 }
 
 /// A tree of CPUs with two idle states, on two nodes.

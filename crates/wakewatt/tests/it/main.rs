@@ -36,6 +36,7 @@ mod measure;
 mod outputs;
 mod packaging;
 mod past;
+mod paths;
 mod recording;
 mod payers;
 mod pty;

@@ -243,3 +243,56 @@ fn every_boot_parameter_that_can_be_set_is_kept_in_captures() {
         assert!(KEPT_ARGUMENTS.contains(&parameter.key), "{} would be masked; add it to KEPT", parameter.key);
     }
 }
+
+/// Every file that a command writes of a machine: pages, runs, captures, tables, charts, recordings.
+#[test]
+fn no_canary_survives_in_any_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let tree = recorded::open(&crate::tool::host("vm-haltpoll-2cpu")).unwrap();
+    let salted = captured(&Salted { tree, n: Cell::new(0) }, true).text;
+    let host = tempfile::Builder::new().suffix(".host").tempfile().unwrap();
+    std::fs::write(host.path(), salted).unwrap();
+    let host = host.path().to_str().unwrap();
+    let (page, run_file, again) = (at("page.html"), at("r.run"), at("again.html"));
+    for args in [
+        &["doctor", "--host", host, "-o", &page][..],
+        &["doctor", "--host", host, "--no-report", "--save", &run_file],
+        &["report", &run_file, "-o", &again, "--csv", &at("csv"), "--svg", &at("svg")],
+        &["capture", "--host", host, "-o", &at("again.host")],
+    ] {
+        let said = crate::tool::run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
+    }
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("serial numbers, addresses and names are masked"), "the page says so");
+    // Who asks for names gets them, marked.
+    let named = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
+    let named = named.path().to_str().unwrap();
+    let said = crate::tool::run(&["doctor", "--host", host, "-o", named, "--unmasked"]);
+    let text = std::fs::read_to_string(named).unwrap();
+    assert!(said.code == Some(0) && text.contains("UNMASKED") && text.contains(WORD), "{said:?}");
+    // The host's own name, where one can be given.
+    let watch = format!("hostname {WORD}host && exec \"$0\" watch --once --record {}", at("rec"));
+    let named =
+        std::process::Command::new("unshare").args(["--uts", "sh", "-c", &watch, crate::tool::PROGRAM]).output();
+    if !named.is_ok_and(|output| output.status.success()) {
+        wakewatt_testing::skipped("masking::host_name", wakewatt_testing::Lacks::Root, "no name to be given");
+    }
+    let mut folders = vec![dir.path().to_path_buf()];
+    let mut n_files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            n_files += 1;
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            let found = text.find(WORD).map(|at| text[at.saturating_sub(60)..].chars().take(120).collect::<String>());
+            assert_eq!(found, None, "{}", path.display());
+        }
+    }
+    assert!(n_files > 4, "{n_files} files");
+}

@@ -64,6 +64,24 @@ impl Pty {
         }
     }
 
+    /// All that a program writes until it ends.
+    pub fn until_it_ends(&mut self, child: &mut Child) -> String {
+        let start = Instant::now();
+        loop {
+            let is_over = child.try_wait().unwrap().is_some();
+            let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 50_000_000 })).unwrap();
+            let mut bytes = [0; 4096];
+            if fds[0].revents().contains(PollFlags::IN) {
+                let n = rustix::io::read(&self.master, &mut bytes).unwrap();
+                self.seen.extend(&bytes[..n]);
+            } else if is_over {
+                return String::from_utf8_lossy(&self.seen).into_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", String::from_utf8_lossy(&self.seen));
+        }
+    }
+
     /// Forgets what was read so far.
     pub fn forget(&mut self) {
         self.seen.clear();
@@ -141,5 +159,55 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// On a terminal our own colours are sent as they are: none is shown as the text `\x1b[1m`.
+#[test]
+fn no_command_shows_its_own_escapes() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = crate::tool::host("sklep0");
+    let host = host.to_str().unwrap();
+    let trace = crate::tool::fixtures().join("traces/arm64-menu-exact-6.1.wtrace");
+    let text = crate::tool::fixtures().join("stories/jonas/lscpu.txt");
+    for args in [
+        &["doctor", "--no-report", "--host", host][..],
+        &["doctor", "--preflight", "--host", host],
+        &["inspect", "--host", host],
+        &["explain", "C1", "--host", host],
+        &["explain"],
+        &["tune", "plan", "latency", "--host", host],
+        &["tune", "plan", "--max-latency", "20us", "--host", host],
+        &["tune", "knobs", "--host", host],
+        &["tune", "status"],
+        &["compare", host, host],
+        &["replay", trace.to_str().unwrap(), "--recorded", "hz=250", "--set", "max-latency=85us"],
+        &["trace", "info", trace.to_str().unwrap()],
+        &["simulate", "plain"],
+        &["import", text.to_str().unwrap()],
+        &["experiment", "list"],
+        &["experiment", "idle", "--dry-run", "--from", text.to_str().unwrap()],
+        &["watch", "--once"],
+        &["measure", "wakeup", "--duration", "100ms"],
+        &["fleet", "rollout", "--example"],
+        &["--help"],
+        &["recover", "--help"],
+        &["nonsense"],
+    ] {
+        let terminal = Pty::open();
+        let mut child = Command::new(PROGRAM)
+            .args(args)
+            .current_dir(dir.path())
+            .env_clear()
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::null())
+            .stdout(terminal.end())
+            .stderr(terminal.end())
+            .spawn()
+            .unwrap();
+        let mut terminal = terminal;
+        let shown = terminal.until_it_ends(&mut child);
+        assert!(shown.len() > 20, "{args:?}: {shown}");
+        assert!(!shown.contains("\\x1b"), "{args:?}: {shown}");
     }
 }

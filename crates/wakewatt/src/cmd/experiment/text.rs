@@ -35,7 +35,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
             question = kept_words::shown(&study.conclusions.question)
         ),
     );
-    say("\n", "", &style.bold(word!("Answer")));
+    say(&format!("\n{}", style.bold(word!("Answer"))), "", "");
     // Made again, in the language of the reader.
     sentences::of(study).iter().for_each(|sentence| say("  - ", "    ", sentence));
     let n_rounds = study.run.n_rounds();
@@ -49,7 +49,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
         ),
     );
     let Some((primary, _)) = study.run.metrics.split_first() else { return out };
-    say("\n", "", &style.bold(word!("Baseline over arm, and baseline less arm")));
+    say(&format!("\n{}", style.bold(word!("Baseline over arm, and baseline less arm"))), "", "");
     let rows = |is_primary: bool| {
         study.conclusions.comparisons.iter().filter(move |c| (c.effect.metric == primary.id) == is_primary)
     };
@@ -67,7 +67,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
         say("  ", "    ", &say!("… and {n_more} more (--json has all)"));
     }
     if !study.conclusions.noise.is_empty() {
-        say("\n", "", &style.bold(word!("This host against itself")));
+        say(&format!("\n{}", style.bold(word!("This host against itself"))), "", "");
         for noise in study.conclusions.noise.iter().take(6) {
             let block = noise
                 .block_noise_ratio
@@ -87,7 +87,7 @@ pub(super) fn text(study: &Study, style: Style, width: usize) -> String {
     }
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
-            say("\n", "", &style.bold(title));
+            say(&format!("\n{}", style.bold(title)), "", "");
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     };
@@ -152,4 +152,25 @@ fn row(study: &Study, c: &Comparison) -> String {
         p = p_value(e.p_value),
         n = e.n_pairs
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn our_own_styles_are_styles_and_no_text() {
+        let mut n = 0;
+        for (name, report) in sample::all() {
+            let samples = report.evidence.samples;
+            let Some(run) = samples.experiment else { continue };
+            let conclusions = samples.conclusions.unwrap_or_default();
+            let study = Study { conclusions, run, loads: Vec::new() };
+            let styled = text(&study, Style { is_on: true }, 100);
+            assert!(styled.contains("\x1b[1m") && !styled.contains("\\x1b"), "{name}: {styled}");
+            n += 1;
+        }
+        assert!(n > 0, "no sample holds an experiment");
+    }
 }

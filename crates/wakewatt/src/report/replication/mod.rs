@@ -35,7 +35,7 @@ fn spoken_text(found: &Replication, style: Style, width: usize) -> String {
         if effects.is_empty() {
             continue;
         }
-        say("\n", "", &style.bold(title));
+        say(&format!("\n{}", style.bold(title)), "", "");
         for effect in effects {
             say("  - ", "    ", &sentence(effect));
             say("    ", "      ", &apart(effect));
@@ -49,7 +49,7 @@ fn spoken_text(found: &Replication, style: Style, width: usize) -> String {
     let left_out = found.left_out.iter().map(|l| format!("{}: {}", l.name, l.why));
     for (title, lines) in [(word!("To know"), caveats.collect::<Vec<_>>()), (word!("Left out"), left_out.collect())] {
         if !lines.is_empty() {
-            say("\n", "", &style.bold(title));
+            say(&format!("\n{}", style.bold(title)), "", "");
             lines.iter().for_each(|line| say("  - ", "    ", line));
         }
     }
