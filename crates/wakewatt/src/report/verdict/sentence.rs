@@ -27,6 +27,9 @@ fn numbers(run: &ExperimentRun, effect: &Effect) -> String {
     format!("{medians} ({})", size(run, effect))
 }
 
+/// Where an idle state precedes fewer of the wake-ups, it is not what their median shows.
+const HARDLY_ENTERED: f64 = 0.1;
+
 /// `11.4x, 95 % CI 11.0–11.9`.
 fn size(run: &ExperimentRun, effect: &Effect) -> String {
     let interval = ratio_interval(effect.ratio_low, effect.ratio_high);
@@ -44,6 +47,11 @@ pub(super) fn slower(run: &ExperimentRun, effect: &Effect) -> String {
             say!("Idle states cost latency here: {numbers}")
         }
         Compared::NoSleep => match run.slept_ratio(&effect.baseline) {
+            // So few entries cannot make a median.
+            Some(slept) if slept < HARDLY_ENTERED => say!(
+                "Idle states are not the cost here, they preceded only {} of the wake-ups: {numbers}",
+                percent(slept)
+            ),
             Some(slept) => say!(
                 "Idle states cost latency here, although the CPU was idle before only {} of the wake-ups: {numbers}",
                 percent(slept)
