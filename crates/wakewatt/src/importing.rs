@@ -5,10 +5,12 @@
 //! holds the reports of several hosts is refused with their names until one is chosen, because two hosts must not become one.
 
 use crate::exit::{Code, Failure};
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use wakewatt_host::{material, recorded};
 use wakewatt_import::archive::{Wanted, host_of, is_inner, is_tar, wanted};
 use wakewatt_import::events::are_events;
@@ -24,6 +26,8 @@ const MAX_WHOLE: u64 = 64 << 20;
 const MAX_TAKEN: usize = 1 << 30;
 /// Remarks and hosts that are kept of them.
 const MAX_REMARKS: usize = 1000;
+/// Archives are read for so long, all of them together: 64 GiB of zeros are a few KiB when packed.
+const LONGEST: Duration = Duration::from_secs(60);
 /// Archives inside one another, and how many are opened.
 const MAX_DEPTH: usize = 3;
 const MAX_INNER: usize = 64;
@@ -31,9 +35,53 @@ const MAX_INNER: usize = 64;
 /// What `-` is called, in evidence too.
 const STANDARD_INPUT: &str = "standard input";
 
+/// An archive, as long as there is time for it.
+struct Timed<'a, R> {
+    content: R,
+    clock: &'a Clock,
+    n_bytes: u64,
+}
+
+/// When reading began, for how long it may last, and who is told how far it is.
+struct Clock {
+    began_at: Instant,
+    longest: Duration,
+    bar: Progress,
+}
+
+impl Clock {
+    fn start(longest: Duration) -> Clock {
+        Clock { began_at: Instant::now(), longest, bar: Progress::start("import") }
+    }
+}
+
+impl<R: Read> Read for Timed<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let spent = self.clock.began_at.elapsed();
+        if spent > self.clock.longest {
+            let why = format!(
+                "reading archives took longer than {} s; unpack it and give the files that matter",
+                self.clock.longest.as_secs()
+            );
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
+        }
+        let n = self.content.read(bytes)?;
+        let before = self.n_bytes;
+        self.n_bytes += n as u64;
+        // Told every 64 MiB: telling takes time as well.
+        if before >> 26 != self.n_bytes >> 26 {
+            self.clock.bar.set(
+                spent.as_secs_f64() / self.clock.longest.as_secs_f64(),
+                &format!("{} MiB unpacked", self.n_bytes >> 20),
+            );
+        }
+        Ok(n)
+    }
+}
+
 /// What was found so far.
-#[derive(Default)]
 struct Gathered<'a> {
+    clock: &'a Clock,
     /// Each with the host that its place in an archive or a folder says.
     inputs: Vec<(Option<String>, Input)>,
     roots: BTreeSet<String>,
@@ -56,7 +104,8 @@ pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
             return Ok(Imported::of_host(tree));
         }
     }
-    let mut all = Gathered { host, ..Gathered::default() };
+    let clock = Clock::start(LONGEST);
+    let mut all = Gathered::new(host, &clock);
     for file in files {
         let before = (all.inputs.len(), all.roots.len());
         if file.is_dir() && !is_standard_input(file) {
@@ -156,6 +205,11 @@ impl Gathered<'_> {
         }
     }
 
+    fn new<'b>(host: Option<&'b str>, clock: &'b Clock) -> Gathered<'b> {
+        let (inputs, roots, remarks) = (Vec::new(), BTreeSet::new(), Vec::new());
+        Gathered { clock, inputs, roots, host, n_bytes: 0, n_inner: 0, remarks }
+    }
+
     fn is_read(&mut self, root: Option<&String>) -> bool {
         let Some(root) = root else { return true };
         if self.roots.len() < MAX_REMARKS {
@@ -178,7 +232,8 @@ impl Gathered<'_> {
         if is_tar(&front) {
             let rest: Box<dyn Read> =
                 ended.map_or_else(|| Box::new(text) as Box<dyn Read>, |why| Box::new(Ended(Some(why))));
-            self.archive(&mut Cursor::new(front).chain(rest), name, root, 1);
+            let content = Cursor::new(front).chain(rest);
+            self.archive(&mut Timed { content, clock: self.clock, n_bytes: 0 }, name, root, 1);
             return Ok(());
         }
         let bad = |why: String| Err(Failure::error(Code::BadFile, format!("{name}: {why}")));
@@ -311,5 +366,49 @@ impl Gathered<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head of a file of so many bytes, in tar.
+    fn head(name: &str, n_bytes: u64) -> Vec<u8> {
+        let mut head = vec![0u8; 512];
+        head[..name.len()].copy_from_slice(name.as_bytes());
+        head[124..136].copy_from_slice(format!("{n_bytes:011o} ").as_bytes());
+        head[148..156].copy_from_slice(b"        ");
+        head[156] = b'0';
+        head[257..262].copy_from_slice(b"ustar");
+        let sum: u32 = head.iter().map(|b| u32::from(*b)).sum();
+        head[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        head
+    }
+
+    /// Zeros without end, a thousand pieces a second.
+    struct Slow;
+
+    impl Read for Slow {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            std::thread::sleep(Duration::from_millis(1));
+            bytes.fill(0);
+            Ok(bytes.len())
+        }
+    }
+
+    #[test]
+    fn an_archive_without_end_is_read_for_its_time_and_what_came_before_is_kept() {
+        let clock = Clock::start(Duration::from_secs(2));
+        let mut all = Gathered::new(None, &clock);
+        let mut front = head("proc/cmdline", 5);
+        front.extend(b"quiet");
+        front.resize(1024, 0);
+        front.extend(head("huge", 4 << 30));
+        let content = Cursor::new(front).chain(Slow);
+        all.archive(&mut Timed { content, clock: &clock, n_bytes: 0 }, "a.tar", None, 1);
+        assert_eq!(all.inputs.len(), 1);
+        assert!(all.remarks[0].contains("longer than 2 s") && all.remarks[0].contains("what stood before it was read"));
+        assert!(clock.began_at.elapsed() < Duration::from_secs(60));
     }
 }
