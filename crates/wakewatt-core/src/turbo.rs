@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn servers_say_how_many_cores_each_ratio_is_for() {
         // A hole in the counts, as a real register has one.
-        let registers = [(0x1ad, 0x1c1c_1e21_2222_2325), (0x1ae, 0x1a18_1410_0c00_0402), (0xce, 0x70a_2cfb_8115_00)];
+        let registers = [(0x1ad, 0x1c1c_1e21_2222_2325), (0x1ae, 0x1a18_1410_0c00_0402), (0xce, 0x0007_0a2c_fb81_1500)];
         let of = |n| of_facts(&host(0x55, n, &registers, 3_700_000)).unwrap();
         assert_eq!(of(26), Turbo { base_khz: 2_100_000, few_khz: 3_700_000, all_khz: Some(2_800_000) });
         assert_eq!(of(12).all_khz, Some(3_400_000));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn clients_count_by_byte_and_what_is_not_known_stays_so() {
-        let tgl = [(0x1ad, 0x2b2b_2b2b_2b2b_3030), (0xce, 0x80_4043_df08_1200)];
+        let tgl = [(0x1ad, 0x2b2b_2b2b_2b2b_3030), (0xce, 0x0080_4043_df08_1200)];
         assert_eq!(
             of_facts(&host(0x8c, 4, &tgl, 4_800_000)),
             Some(Turbo { base_khz: 1_800_000, few_khz: 4_800_000, all_khz: Some(4_300_000) })

@@ -324,7 +324,8 @@ impl Kernel {
             };
             let is_off = self.text(&format!("{state}/disable")).as_deref() == Some("1");
             let us = self.number(path).unwrap_or(0);
-            let is_open = !is_off && us <= global_us.min(own_us) && !cut.contains(cpu) && !(is_polling && index != "0");
+            let is_reached = !cut.contains(cpu) && (index == "0" || !is_polling);
+            let is_open = is_reached && !is_off && us <= global_us.min(own_us);
             if is_off && is_ladder && index != "0" {
                 cut.insert(cpu.to_string());
             }

@@ -73,7 +73,8 @@ fn limit_of(host: &Host<'_>, site: &Site, word: &str) -> Result<LatencyLimit, St
     if let (false, Some(why)) = (limit == LatencyLimit::None, host.facts.idle.no_states_because()) {
         return Err(format!("{}: {limit} would act on nothing: {}", site.name, why.words()));
     }
-    let spins = |r: &&budget::Resolution| r.is_polling && !r.cpus.and(&site.cpus).is_empty();
+    // Where every sleeping state is disabled, no limit is to blame.
+    let spins = |r: &&budget::Resolution| r.is_polling && !r.excluded.is_empty() && !r.cpus.and(&site.cpus).is_empty();
     if limit != LatencyLimit::Poll {
         if let Some(r) = budget::resolve(limit, &host.facts.idle).iter().find(spins) {
             let first = r.excluded.first().map_or(String::new(), |c| format!("; the shallowest that sleeps is {c}"));
