@@ -139,7 +139,9 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
         add(&mut upper, By::Policy, of_policy(&policies.max_khz, policy));
         add(&mut lower, By::Policy, of_policy(&policies.min_khz, policy));
         if is_pstate(policy) {
-            let of_top = |ratio: f64| share(hardware?, ratio);
+            // The driver goes no lower than the hardware, whatever the percentage.
+            let bottom = of_policy(&policies.hardware_min_khz, policy).unwrap_or(0);
+            let of_top = |ratio: f64| share(hardware?, ratio).map(|khz| khz.max(bottom));
             for (to, ratio) in [(&mut upper, &pstate.max_perf_ratio), (&mut lower, &pstate.min_perf_ratio)] {
                 if let Some(ratio) = ratio.get().copied() {
                     add(to, By::PerfPct(ratio), of_top(ratio));

@@ -30,6 +30,7 @@ pub mod cost;
 pub mod budget;
 pub mod enterable;
 pub mod clock_window;
+pub mod turbo;
 pub mod choice;
 pub mod plan;
 pub mod package_states;

@@ -4,6 +4,8 @@
 //! Names come from the machine (idle states, interfaces), and the lines end in somebody's shell: a step whose words are
 //! not plain text, or that the command line would take apart elsewhere, is left out rather than quoted cleverly.
 
+use crate::cpuset::CpuSet;
+use crate::facts::Cpus;
 use serde::Serialize;
 
 /// The knob of a step that is a kernel parameter for the next boots.
@@ -95,6 +97,17 @@ impl Plan {
     /// To paste.
     pub fn commands(&self) -> &Commands {
         &self.commands
+    }
+    /// The CPUs that its settings reach, in words, so that advice and line have the same scope.
+    pub fn reach(&self, cpus: &Cpus) -> String {
+        let running: CpuSet = cpus.running().collect();
+        let mut places: Vec<&str> =
+            self.steps.iter().filter(|s| !s.is_boot()).map(|s| s.on.as_deref().unwrap_or("")).collect();
+        places.dedup();
+        match places.iter().all(|place| place.is_empty()) {
+            true => cpus.extent(&running),
+            false => places.join(", "),
+        }
     }
     /// The options of `wakewatt tune plan` and `apply`, one word each, unquoted.
     pub fn options(&self) -> Vec<String> {

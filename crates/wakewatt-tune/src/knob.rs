@@ -11,12 +11,14 @@
 //! `file:PATH` (a whole regular file).
 
 pub use crate::site::{Coded, Site, Valid, text};
+use crate::then::Then;
 use crate::words;
 use serde::Serialize;
 use std::cell::OnceCell;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::source::Source;
+use wakewatt_words::{say, told};
 
 /// When a knob is turned: from first to last. What lies later may depend on what lies earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
@@ -118,6 +120,29 @@ pub enum Reversible {
     ByReboot,
 }
 
+/// What turning a knob costs, in either direction.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Price {
+    /// On, or a larger number.
+    pub up: &'static str,
+    /// Off, or a smaller one.
+    pub down: &'static str,
+}
+
+impl Price {
+    /// The same in both directions.
+    pub const fn same(text: &'static str) -> Price {
+        Price { up: text, down: text }
+    }
+    /// Both directions, where no value is asked for yet.
+    pub fn in_general(self) -> String {
+        match self.up == self.down {
+            true => told(self.up).into(),
+            false => say!("on or higher: {up}; off or lower: {down}", up = told(self.up), down = told(self.down)),
+        }
+    }
+}
+
 /// What must be known about a knob.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct About {
@@ -136,7 +161,7 @@ pub struct About {
     /// Can it be taken back?
     pub reversible: Reversible,
     /// What turning it costs: watts, headroom, other people's latency.
-    pub price: &'static str,
+    pub price: Price,
     /// What can go wrong.
     pub risk: &'static str,
     /// What daemons call it (`holders::DAEMONS`), to find who else turns it. Empty: none known.
@@ -214,6 +239,22 @@ pub trait Knob: Sync {
     /// The text in the file, as people say it.
     fn decode(&self, site: &Site, text: &str) -> String {
         words::decode(site, text)
+    }
+
+    /// Why the driver would refuse this text, or make another of it, on a machine as it will be when the rest of the plan
+    /// is made; none where it takes it.
+    fn refusal(&self, _host: &Host<'_>, _then: &Then<'_>, _site: &Site, _to: &str) -> Option<String> {
+        None
+    }
+
+    /// Where a value of this setting stands between off and on, or low and high: by it a price is chosen. None where values
+    /// have no order.
+    fn rank(&self, _name: &str, text: &str, shown: &str) -> Option<u64> {
+        match shown {
+            "on" => Some(1),
+            "off" => Some(0),
+            _ => text.parse().ok(),
+        }
     }
 
     /// Did the kernel keep what was written?

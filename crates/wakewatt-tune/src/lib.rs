@@ -10,6 +10,7 @@
 
 pub mod site;
 pub mod words;
+pub mod then;
 pub mod knob;
 pub mod knobs;
 pub mod sites;
@@ -18,6 +19,9 @@ pub mod profile;
 #[cfg(feature = "schema")]
 pub mod profile_schema;
 pub mod resolve;
+mod outlook;
+mod price;
+pub mod effect;
 pub mod planning;
 pub mod boot;
 pub mod journal;

@@ -2,7 +2,8 @@
 //! and what only a reboot or the firmware can do. Made from facts alone, so also for a recorded host.
 
 use crate::boot::{BootPlan, FileEdit, TryOnce, parameters};
-use crate::knob::{About, Host, Reversible, Scope};
+use crate::effect::{self, Effect, NoEffect};
+use crate::knob::{About, Host, Price, Reversible, Scope};
 use crate::knobs;
 use crate::request::Request;
 use crate::resolve::{Resolved, Step, resolve};
@@ -21,7 +22,9 @@ pub struct PlannedStep {
     pub step: Step,
     /// The knob in words.
     pub title: String,
-    /// What the setting costs, in words.
+    /// Why the step changes nothing; none where it changes something, or waits for another.
+    pub no_effect: Option<NoEffect>,
+    /// What the change costs, for the value asked for; empty where it changes nothing.
     pub price: String,
     /// What can go wrong.
     pub risk: String,
@@ -31,6 +34,13 @@ pub struct PlannedStep {
     pub reversible: Reversible,
     /// Running daemons that turn this same knob.
     pub also_set_by: Vec<String>,
+}
+
+impl PlannedStep {
+    /// Does it change nothing, now or later?
+    fn is_idle(&self) -> bool {
+        self.no_effect.is_some() || (self.step.changes.is_empty() && self.step.later.is_none())
+    }
 }
 
 /// What acts at the next boot, for reading: files as text.
@@ -100,6 +110,8 @@ pub struct TunePlan {
     pub purpose: String,
     /// What the latency budgets come to: which idle states stay, per kind of CPU.
     pub budget: Vec<String>,
+    /// Does the plan change nothing at all?
+    pub is_without_effect: bool,
     /// In the order they are carried out.
     pub steps: Vec<PlannedStep>,
     /// What cannot be done here.
@@ -129,11 +141,18 @@ pub fn plan(
         Some(Ok(plan)) => (Some(plan), None),
         Some(Err(why)) => (None, Some(why)),
     };
+    let effects = effect::of(host, &steps);
+    let steps: Vec<PlannedStep> =
+        steps.into_iter().zip(effects).map(|(step, effect)| explain(host, step, effect)).collect();
     TunePlan {
         origin: host.facts.origin.clone(),
         purpose: purpose.into(),
         budget,
-        steps: steps.into_iter().map(|step| explain(host, step)).collect(),
+        is_without_effect: boot.is_none()
+            && no_boot_because.is_none()
+            && refused.is_empty()
+            && steps.iter().all(PlannedStep::is_idle),
+        steps,
         refused,
         boot,
         no_boot_because,
@@ -146,7 +165,7 @@ fn limit_of(request: &Request) -> Option<LatencyLimit> {
     request.name.starts_with("qos.").then(|| LatencyLimit::parse(request.to.first()?).ok()).flatten()
 }
 
-fn explain(host: &Host<'_>, step: Step) -> PlannedStep {
+fn explain(host: &Host<'_>, step: Step, effect: Effect) -> PlannedStep {
     const UNKNOWN: About = About {
         id: "",
         title: "",
@@ -155,7 +174,7 @@ fn explain(host: &Host<'_>, step: Step) -> PlannedStep {
         io_scope: Scope::Machine,
         stage: crate::knob::Stage::Devices,
         reversible: Reversible::Exactly,
-        price: "",
+        price: Price::same(""),
         risk: "",
         overlaps: &[],
         moves: &[],
@@ -164,7 +183,8 @@ fn explain(host: &Host<'_>, step: Step) -> PlannedStep {
     let about = knobs::find(&step.knob).map_or(&UNKNOWN, |k| k.about());
     PlannedStep {
         title: told(about.title).into(),
-        price: told(about.price).into(),
+        no_effect: effect.none,
+        price: effect.price,
         risk: told(about.risk).into(),
         scope: about.io_scope,
         reversible: about.reversible,
@@ -200,10 +220,7 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
         return beyond;
     }
     if is_about_idle {
-        beyond.push(
-            say!("firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
-             --boot-arg takes states away at the next boot"),
-        );
+        beyond.push(idle_in_firmware(host));
     }
     if is_about_clock {
         beyond.push(
@@ -212,4 +229,21 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
         );
     }
     beyond
+}
+
+/// What the firmware of this kind of machine decides of idle states.
+fn idle_in_firmware(host: &Host<'_>) -> String {
+    let processor = host.facts.topology.processor();
+    match processor {
+        Some(processor) if processor.is_intel() => word!(
+            "firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
+             --boot-arg takes states away at the next boot"
+        ),
+        Some(processor) if processor.is_amd() => word!(
+            "firmware: Global C-state Control can be switched off there, which holds for every kernel; --boot-arg takes \
+             states away at the next boot"
+        ),
+        _ => word!("firmware: it describes the idle states to the kernel, and none enters those that it leaves out"),
+    }
+    .into()
 }

@@ -63,7 +63,7 @@ pub fn lines(about: &About) -> Vec<String> {
         }
     });
     out.push(say!("Undo: {how}", how = undo(about.reversible)));
-    out.push(say!("Price: {price}", price = told(about.price)));
+    out.push(say!("Price: {price}", price = about.price.in_general()));
     out.push(say!("Risk: {risk}", risk = told(about.risk)));
     if !about.overlaps.is_empty() {
         let names: Vec<&str> = about.overlaps.iter().map(|name| told(name)).collect();

@@ -6,6 +6,7 @@
 use crate::knob::{Host, Knob, Site, Stage};
 use crate::knobs;
 use crate::request::{Place, Request};
+use crate::then::Then;
 use serde::Serialize;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
@@ -73,8 +74,9 @@ pub struct Resolved {
 /// Resolves all requests.
 pub fn resolve(host: &Host<'_>, requests: &[Request]) -> Resolved {
     let mut resolved = Resolved::default();
+    let then = together(host, requests);
     for request in requests {
-        match step(host, request, requests) {
+        match step_then(host, request, requests, &then) {
             Ok(step) => resolved.steps.push(step),
             Err(why) if request.is_optional => resolved.steps.push(Step {
                 request: request.clone(),
@@ -108,8 +110,35 @@ fn limit_rank(step: &Step) -> u8 {
     }
 }
 
+/// The machine as it will be once the requests that others hang on are made.
+fn together<'a>(host: &Host<'a>, requests: &[Request]) -> Then<'a> {
+    let mut then = Then::now(host.source);
+    let stage = |request: &&Request| knobs::find(&request.name).map(|knob| knob.about().stage);
+    let mut deciding: Vec<&Request> =
+        requests.iter().filter(|r| stage(r).is_some_and(|s| (Stage::Governor..=Stage::Uncore).contains(&s))).collect();
+    deciding.arrange_by_key(|request| stage(request));
+    if deciding.len() < 2 {
+        // One alone hangs on nothing that the plan makes.
+        return then;
+    }
+    // Twice, because of two limits that move together either may be asked for first.
+    for request in deciding.iter().chain(&deciding) {
+        let Some(knob) = knobs::find(&request.name) else { continue };
+        for site in sites_of(host, knob, request).unwrap_or_default() {
+            if let Ok(change) = change(host, knob, &site, request, &then) {
+                then.write(&change.path, change.before.as_deref(), &change.to);
+            }
+        }
+    }
+    then
+}
+
 /// Resolves one request, in the company of the others.
 pub fn step(host: &Host<'_>, request: &Request, all: &[Request]) -> Result<Step, String> {
+    step_then(host, request, all, &together(host, all))
+}
+
+fn step_then(host: &Host<'_>, request: &Request, all: &[Request], then: &Then<'_>) -> Result<Step, String> {
     let knob = knobs::find(&request.name).ok_or_else(|| unknown(&request.name))?;
     let about = knob.about();
     let mut step = Step {
@@ -133,8 +162,8 @@ pub fn step(host: &Host<'_>, request: &Request, all: &[Request]) -> Result<Step,
     };
     let asked = asked_cpus(host, &request.place)?;
     for site in sites {
-        match change(host, knob, &site, request) {
-            Ok(mut changes) => step.changes.append(&mut changes),
+        match change(host, knob, &site, request, then) {
+            Ok(change) => step.changes.push(change),
             Err(why) if request.is_optional => step.left_out.push(format!("{}: {why}", site.place)),
             Err(why) => return Err(format!("{request}: {}: {why}", site.place)),
         }
@@ -178,13 +207,18 @@ pub fn sites_of(host: &Host<'_>, knob: &dyn Knob, request: &Request) -> Result<V
     Ok(here)
 }
 
-fn change(host: &Host<'_>, knob: &dyn Knob, site: &Site, request: &Request) -> Result<Vec<Change>, String> {
+/// The first of the values asked for that this place takes, on a machine as it will be by then.
+fn change(host: &Host<'_>, knob: &dyn Knob, site: &Site, request: &Request, then: &Then<'_>) -> Result<Change, String> {
     if let Some(why) = &site.refusal {
         return Err(why.clone());
     }
     let mut last = String::new();
     for word in &request.to {
-        match knob.encode(host, site, word) {
+        let taken = knob.encode(host, site, word).and_then(|to| match knob.refusal(host, then, site, &to) {
+            Some(why) => Err(why),
+            None => Ok(to),
+        });
+        match taken {
             Ok(to) => {
                 let shown = |text: &Option<String>| {
                     text.as_ref().map_or_else(
@@ -192,7 +226,7 @@ fn change(host: &Host<'_>, knob: &dyn Knob, site: &Site, request: &Request) -> R
                         |t| knob.decode(site, t),
                     )
                 };
-                return Ok(vec![Change {
+                return Ok(Change {
                     place: site.place.clone(),
                     cpus: site.cpus.clone(),
                     path: site.path.clone(),
@@ -200,7 +234,7 @@ fn change(host: &Host<'_>, knob: &dyn Knob, site: &Site, request: &Request) -> R
                     before_shown: shown(&site.now),
                     to_shown: knob.decode(site, &to),
                     to,
-                }]);
+                });
             }
             Err(why) => last = why,
         }

@@ -136,7 +136,7 @@ fn the_table_of_knobs_holds_together() {
             about.id
         );
         assert!(ids.insert(about.id), "{} twice", about.id);
-        for text in [about.title, about.unit, about.price, about.risk, about.source] {
+        for text in [about.title, about.unit, about.price.up, about.price.down, about.risk, about.source] {
             assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text:?}", about.id);
         }
         for moved in about.moves {

@@ -82,8 +82,9 @@ pub fn spoken_tables() -> Vec<(&'static str, &'static str)> {
     all.extend(wakewatt_core::facts::TOPICS.iter().map(|topic| ("topics of facts", topic.title)));
     let frame = cli::fitted::FRAME.iter().map(|words| ("crates/wakewatt/src/cli/fitted.rs", *words));
     let knobs = wakewatt_tune::knobs::KNOBS.iter().map(|knob| knob.about()).flat_map(|about| {
-        let texts =
-            [about.title, about.unit, about.price, about.risk].into_iter().chain(about.overlaps.iter().copied());
+        let texts = [about.title, about.unit, about.price.up, about.price.down, about.risk]
+            .into_iter()
+            .chain(about.overlaps.iter().copied());
         texts.filter(|text| !text.is_empty()).map(|text| ("crates/wakewatt-tune/src/knobs", text))
     });
     let traps = wakewatt_tune::boot::parameters::PARAMETERS.iter().map(|parameter| parameter.trap);

@@ -212,7 +212,6 @@ impl DeepIdleVsLatency {
     }
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
-    /// To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
     fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, proof: &Proof) -> Answer {
         let idle = &evidence.facts.idle;
         for sample in evidence.samples.wakeups.iter().take(MAX_SAMPLES) {
@@ -223,13 +222,29 @@ impl DeepIdleVsLatency {
         }
         let resolution = budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted());
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
-        let mut what = say!("Set a latency limit while the latency-sensitive work runs: {resolution}.");
-        if limit == LatencyLimit::Poll {
-            what = say!(
+        // To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
+        let is_planned = match proof {
+            Proof::Unstable(_) => false,
+            Proof::Claimed => limit != LatencyLimit::Poll,
+            Proof::Shown => true,
+        };
+        if is_planned {
+            finding = finding.budget(&evidence.facts, limit, word!("exclude the idle states that are slow to leave"));
+        }
+        // The line to paste reaches what the sentence names, for as long.
+        let reach = finding.plan.as_ref().map(|plan| plan.reach(&evidence.facts.cpus));
+        let mut what = match (reach, limit == LatencyLimit::Poll) {
+            (Some(cpus), false) => say!("Set a latency limit on {cpus}, until it is undone: {resolution}."),
+            (None, false) => say!("Set a latency limit while the latency-sensitive work runs: {resolution}."),
+            (Some(cpus), true) => say!(
+                "No sleeping state here is known to be cheap, so the limit is not to sleep, on {cpus} until it is undone: \
+                 {resolution}. To spare the other CPUs, name those of the work: --cpus LIST."
+            ),
+            (None, true) => say!(
                 "No sleeping state here is known to be cheap, so the limit is not to sleep: {resolution}. \
                 Give it only to the CPUs that need it."
-            );
-        }
+            ),
+        };
         if is_guest {
             let host = word!(
                 "Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host."
@@ -249,13 +264,8 @@ impl DeepIdleVsLatency {
         if limit == LatencyLimit::Poll && is_guest {
             price = joined(&price, &measured::polling_and_steal(evidence));
         }
-        match proof {
-            Proof::Unstable(why) => what = joined(why, &what),
-            Proof::Claimed if limit == LatencyLimit::Poll => {}
-            Proof::Claimed | Proof::Shown => {
-                finding =
-                    finding.budget(&evidence.facts, limit, word!("exclude the idle states that are slow to leave"));
-            }
+        if let Proof::Unstable(why) = proof {
+            what = joined(why, &what);
         }
         finding
             .remedy(
@@ -447,6 +457,29 @@ mod tests {
         host.samples.idle_states =
             super::super::exit_latency_claims::tests::host(800_000, 60_000.0, Some("refused")).samples.idle_states;
         assert_eq!(line(&DeepIdleVsLatency, &host), format!("yes risk predicted: {}", claimed.title.to_lowercase()));
+    }
+
+    #[test]
+    fn advice_and_line_reach_the_same_cpus() {
+        let mut host = evidence(&icx());
+        let advice = |host: &Evidence| match DeepIdleVsLatency.check(host) {
+            Answer::Yes(finding) => (finding.remedy.clone(), finding.plan.is_some()),
+            _ => panic!("no finding"),
+        };
+        assert!(advice(&host).0.starts_with("Set a latency limit on all 2 CPUs, until it is undone: 4us -> "));
+        host.samples.experiment = Some(run(Verdict::Higher));
+        let (remedy, has_line) = advice(&host);
+        assert!(
+            has_line && remedy.contains("so the limit is not to sleep, on all 2 CPUs until it is undone"),
+            "{remedy}"
+        );
+        assert!(!remedy.contains("only to the CPUs that need it"), "the line is for all of them: {remedy}");
+        let mut shaky = run(Verdict::Higher);
+        let flaw = Flaw::Unstable { ratio: 1.9, p_value: 0.001 };
+        shaky.grade = Some(Graded { grade: Grade::Refused, because: vec![flaw] });
+        host.samples.experiment = Some(shaky);
+        let (remedy, has_line) = advice(&host);
+        assert!(!has_line && remedy.contains("Give it only to the CPUs that need it."), "{remedy}");
     }
 
     #[test]

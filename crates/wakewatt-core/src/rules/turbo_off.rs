@@ -1,12 +1,14 @@
 //! Is turbo switched off?
 //!
-//! `intel_pstate/no_turbo`, `cpufreq/boost` or `policyN/boost`. Cost predicted from CPPC (nominal against highest level)
-//! or from base against maximum frequency; with all cores busy turbo gives less. Off in the BIOS, the switch stays off
+//! `intel_pstate/no_turbo`, `cpufreq/boost` or `policyN/boost`. Cost predicted from the processor's ratios by busy cores
+//! ([`crate::turbo`]), else from CPPC (nominal against highest level) or from base against maximum frequency, which few
+//! cores reach; with all cores busy turbo then gives less. Off in the BIOS, the switch stays off
 //! whatever is written (docs/knobs/frequency.md).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::turbo;
 use wakewatt_words::{say, word};
 
 pub(super) struct TurboOff;
@@ -39,8 +41,12 @@ impl Rule for TurboOff {
         };
         let cppc = freq.cppc.nominal_perf.uniform().zip(freq.cppc.highest_perf.known().map(|(_, v)| v).max());
         let base = freq.policies.base_khz.uniform().zip(freq.policies.hardware_max_khz.known().map(|(_, v)| v).max());
-        let cost = match cppc.or(base) {
-            Some((low, high)) if low < high => {
+        let cost = match (turbo::of_facts(&evidence.facts), cppc.or(base)) {
+            (Some(turbo), _) => {
+                let lost = turbo.lost_ratio();
+                Cost::predicted_ratio(lost, say!("{} of the clock: {}; not measured", percent(lost), turbo.lost()))
+            }
+            (None, Some((low, high))) if low < high => {
                 let lost = 1.0 - *low as f64 / *high as f64;
                 Cost::predicted_ratio(
                     lost,
@@ -76,6 +82,19 @@ impl Rule for TurboOff {
 mod tests {
     use super::super::testing::ask;
     use super::*;
+
+    #[test]
+    fn the_loss_is_sized_by_the_processors_own_ratios() {
+        let cpu = "//- /sys/devices/system/cpu";
+        let text = format!(
+            "{cpu}/present\n0\n{cpu}/online\n0\n{cpu}/intel_pstate/no_turbo\n1\n{cpu}/cpu0/topology/physical_package_id\n0\n
+             {cpu}/cpu0/topology/core_id\n0\n//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n\n
+             //- msr 0x1ad cpu0 1d1d1d1d1d1d1d27\n//- msr 0x1ae cpu0 1c1c1c1c1c1c1c00\n//- msr 0xce cpu0 1300\n"
+        );
+        let Answer::Yes(finding) = TurboOff.check(&super::super::testing::evidence(&text)) else { panic!() };
+        let said = "34 % of the clock: 2.9GHz -> 1.9GHz on all cores, 3.9GHz -> 1.9GHz on few";
+        assert!(finding.cost.text.starts_with(said), "{}", finding.cost.text);
+    }
 
     #[test]
     fn switches() {

@@ -135,17 +135,25 @@ fn finding(rule: &dyn Rule, evidence: &Evidence, traced: &Traced, worst: &WakeRo
     if let Some(limit) = budget::shallow(idle).filter(is_excluded) {
         finding = finding.budget(&evidence.facts, limit, say!("keep the CPUs out of {state}"));
     }
-    let what = match idle.no_limit_acts_because() {
-        None => word!(
+    let reach = finding.plan.as_ref().map(|plan| plan.reach(&evidence.facts.cpus));
+    let what: String = match (idle.no_limit_acts_because(), reach) {
+        (None, Some(cpus)) => say!(
+            "If what waits here is what this machine is for: limit the latency its CPUs may take to wake. The line does so \
+             on {cpus}, until it is undone; to limit only the CPUs of the work, name them: --cpus LIST. Prove the gain with \
+             wakewatt doctor."
+        ),
+        (None, None) => word!(
             "If what waits here is what this machine is for: limit the latency its CPUs may take to wake \
          (/dev/cpu_dma_latency while it runs, or pm_qos_resume_latency_us of its CPUs), and prove the gain with \
          wakewatt doctor."
-        ),
-        Some(_) => word!(
+        )
+        .into(),
+        (Some(_), _) => word!(
             "If what waits here is what this machine is for: no latency limit keeps these CPUs awake, because none has an \
          idle driver (rule.no-idle-driver says how to get one). Without one there is idle=poll (x86) or nohlt (Arm), at boot and for all CPUs; \
          in a guest also halt polling on the host (kvm.halt_poll_ns)."
-        ),
+        )
+        .into(),
     };
     finding.remedy(
         what,

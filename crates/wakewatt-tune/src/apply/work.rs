@@ -7,7 +7,7 @@ use crate::hands::Hands;
 use crate::journal::{Journal, Phase};
 use crate::knob::{Host, Kept, Stage};
 use crate::knobs;
-use crate::request::Place;
+use crate::request::{Place, Request};
 use crate::resolve::{self, Change, Step};
 use crate::sites::SitesByPath;
 use crate::undo::Patience;
@@ -83,8 +83,9 @@ impl Work<'_> {
             .iter()
             .any(|r| knobs::find(&r.name).is_some_and(|knob| knob.about().stage == Stage::Online));
         let mut fresh = Vec::new();
+        let together: Vec<Request> = group.iter().map(|step| step.request.clone()).collect();
         for step in group {
-            match resolve::step(&host, &step.request, &[]) {
+            match resolve::step(&host, &step.request, &together) {
                 Ok(now) => {
                     // A place that has gone meanwhile (its CPU, or a read that fails) must not go unsaid.
                     let is_there = |c: &&Change| now.changes.iter().any(|n| n.path == c.path);

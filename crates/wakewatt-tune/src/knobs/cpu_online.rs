@@ -6,7 +6,7 @@
 //! the CPU; cpusets and affinities that lost it do not take it back. Source: core-api/cpu_hotplug.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::{say, word};
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Cpu,
     stage: Stage::Online,
     reversible: Reversible::Exactly,
-    price: "off: its work moves to others; a parked CPU may sleep less deeply than an idle one",
+    price: Price {
+        up: "its work comes back: more throughput; one more CPU draws power",
+        down: "its work moves to others; a parked CPU may sleep less deeply than an idle one",
+    },
     risk: "EBUSY for the last CPU; tasks, interrupts and cpusets bound to it move and do not come back by themselves",
     overlaps: &["CPU affinity", "CPU quotas"],
     moves: &["qos.cpu", "idle.state", "freq.governor", "freq.min", "freq.max", "freq.epp", "freq.epb", "irq.affinity"],

@@ -7,7 +7,7 @@
 //! Source: ABI/testing/sysfs-devices-system-cpu.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::{say, word};
 
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Core,
     stage: Stage::Online,
     reversible: Reversible::Exactly,
-    price: "off: half the CPUs, less throughput (often 20 to 30 %), steadier latency per thread",
+    price: Price {
+        up: "twice the CPUs, more throughput (often 20 to 30 %), less steady latency per thread",
+        down: "half the CPUs, less throughput (often 20 to 30 %), steadier latency per thread",
+    },
     risk: "tasks and interrupts bound to the siblings move; cpusets lose them and may not get them back",
     overlaps: &["CPU affinity", "CPU quotas"],
     moves: &["qos.cpu", "idle.state", "freq.governor", "freq.min", "freq.max", "freq.epp", "freq.epb", "irq.affinity"],

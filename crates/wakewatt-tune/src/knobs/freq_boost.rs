@@ -8,7 +8,7 @@
 //! Sources: admin-guide/pm/cpufreq.rst, admin-guide/pm/intel_pstate.rst.
 
 use super::{one_file, per_policy};
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::say;
 
@@ -23,7 +23,10 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Boost,
     reversible: Reversible::Exactly,
-    price: "off: less speed on few busy cores, fewer watts, steadier clocks",
+    price: Price {
+        up: "more watts and heat under load; a clock that depends on the neighbours",
+        down: "less speed on few busy cores, fewer watts, steadier clocks",
+    },
     risk: "EPERM where firmware forbids it; changes the meaning of the frequency limits and may move them",
     overlaps: &["turbo"],
     moves: &["freq.min", "freq.max", "freq.perf.min"],

@@ -8,7 +8,7 @@
 //! Sources: admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::say;
@@ -24,7 +24,7 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Driver,
     reversible: Reversible::Exactly,
-    price: "another algorithm chooses the clock: watts and ramp-up change under every load",
+    price: Price::same("another algorithm chooses the clock: watts and ramp-up change under every load"),
     risk: "resets every policy's governor, limits and preference; off leaves the clock where it happens to be",
     overlaps: &["governor", "EPP", "frequency limits"],
     moves: &[

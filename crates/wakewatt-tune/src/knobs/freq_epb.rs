@@ -6,7 +6,7 @@
 //! wins. It takes five words too and always reads back as a number. Source: admin-guide/pm/intel_epb.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::word;
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Package,
     stage: Stage::Bias,
     reversible: Reversible::Exactly,
-    price: "towards performance: more watts, faster reaction of clocks and uncore",
+    price: Price {
+        up: "fewer watts, slower reaction of clocks and uncore",
+        down: "more watts, faster reaction of clocks and uncore",
+    },
     risk: "siblings or the package may share it; firmware may take no notice",
     overlaps: &["EPB"],
     moves: &[],

@@ -8,7 +8,8 @@
 //! amd-pstate keeps 0. Sources: admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst.
 
 use super::per_policy;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::Then;
 use crate::words::encode;
 use wakewatt_words::say;
 
@@ -23,7 +24,10 @@ const ABOUT: About = About {
     io_scope: Scope::Core,
     stage: Stage::Preference,
     reversible: Reversible::Exactly,
-    price: "towards performance: clocks rise sooner and higher, more watts at low load",
+    price: Price {
+        up: "clocks rise later and less high, fewer watts at low load",
+        down: "clocks rise sooner and higher, more watts at low load",
+    },
     risk: "EBUSY under the governor performance or with amd_dynamic_epp; the governor and firmware move it",
     overlaps: &["EPP"],
     moves: &[],
@@ -53,6 +57,30 @@ impl Knob for FreqEpp {
         match word.trim().parse::<u8>() {
             Ok(number) if !is_amd(host, folder) => Ok(number.to_string()),
             _ => encode(site, word),
+        }
+    }
+    fn refusal(&self, host: &Host<'_>, then: &Then<'_>, site: &Site, to: &str) -> Option<String> {
+        let folder = site.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if matches!(to, "performance" | "0") {
+            return None;
+        }
+        if is_amd(host, folder) && host.facts.boot.argument("amd_dynamic_epp") == Some("enable") {
+            return Some(say!("booted with amd_dynamic_epp=enable: the kernel sets it and refuses others (EBUSY)"));
+        }
+        // Without hwp_epp intel_pstate writes the bias instead, and refuses nothing.
+        let is_preference = host.facts.topology.has_flag("hwp_epp") != Some(false) || is_amd(host, folder);
+        let is_fixed = then.is_autonomous(folder) && then.governor(folder).as_deref() == Some("performance");
+        (is_fixed && is_preference).then(|| {
+            say!("the driver refuses it (EBUSY) under governor performance; set freq.governor=powersave with it")
+        })
+    }
+    fn rank(&self, _: &str, text: &str, _: &str) -> Option<u64> {
+        match text {
+            "performance" => Some(0),
+            "balance_performance" => Some(128),
+            "balance_power" => Some(192),
+            "power" => Some(255),
+            number => number.parse().ok(),
         }
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {

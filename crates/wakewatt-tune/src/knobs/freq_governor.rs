@@ -6,20 +6,27 @@
 //! (docs/knobs/frequency.md), so the preference is listed under `moves` and put back too.
 
 use super::per_policy;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::Then;
+use crate::words::encode;
+use wakewatt_words::say;
 
 /// `freq.governor`.
 pub struct FreqGovernor;
 
+/// The word for whichever governor of this driver follows the load: `powersave` does in active mode, and elsewhere is the
+/// lowest clock.
+const DYNAMIC: &str = "dynamic";
+
 const ABOUT: About = About {
     id: "freq.governor",
     title: "frequency governor",
-    unit: "a governor's name",
+    unit: "a governor's name, or dynamic: one that follows the load",
     scope: Scope::Policy,
     io_scope: Scope::Policy,
     stage: Stage::Governor,
     reversible: Reversible::Exactly,
-    price: "performance: more watts at low load, no ramp before full speed; powersave under a pstate driver is an algorithm, not the lowest clock",
+    price: Price::same("another algorithm chooses the clock: watts and ramp-up change under every load"),
     risk: "may reset the highest frequency and the energy preference",
     overlaps: &["governor"],
     moves: &["freq.min", "freq.max", "freq.epp", "freq.tunable"],
@@ -35,6 +42,18 @@ impl Knob for FreqGovernor {
             let words = per_policy::word_list(host, folder, "scaling_available_governors")?;
             Ok(Valid::Words(words))
         })
+    }
+    fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
+        if word.trim() != DYNAMIC {
+            return encode(site, word);
+        }
+        let folder = site.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let following: &[&str] = match Then::now(host.source).is_autonomous(folder) {
+            true => &["powersave"],
+            false => &["schedutil", "conservative", "ondemand"],
+        };
+        let found = following.iter().find_map(|word| encode(site, word).ok());
+        found.ok_or_else(|| say!("{}: no governor here follows the load; there are {}", site.name, site.valid))
     }
 }
 

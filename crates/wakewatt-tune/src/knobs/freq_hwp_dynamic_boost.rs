@@ -5,7 +5,7 @@
 //! on some servers. Source: admin-guide/pm/intel_pstate.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::word;
 
@@ -20,7 +20,10 @@ const ABOUT: About = About {
     io_scope: Scope::Cpu,
     stage: Stage::Boost,
     reversible: Reversible::Exactly,
-    price: "on: more watts under input and output, quicker answers after a wait",
+    price: Price {
+        up: "more watts under input and output, quicker answers after a wait",
+        down: "fewer watts under input and output, slower answers after a wait",
+    },
     risk: "none known",
     overlaps: &[],
     moves: &[],

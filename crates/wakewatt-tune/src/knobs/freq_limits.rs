@@ -3,10 +3,12 @@
 //! These are requests (freq QoS): the write is accepted and clamped later by the driver, by turbo off, by perf_pct, by
 //! the firmware's `_PPC` and by heat, so that what reads back may differ legally (docs/knobs/frequency.md): it is lower
 //! then, or one of the driver's steps away. Anything higher was written by somebody, and is neither kept nor ours to
-//! undo.
+//! undo. Under acpi-cpufreq `cpuinfo_max_freq` may name the boost frequency, which no step of the table reaches: there `max`
+//! is the highest step.
 
 use super::per_policy;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::Then;
 use wakewatt_core::units::show_khz;
 use wakewatt_words::say;
 
@@ -27,7 +29,7 @@ const COMMON: About = About {
     io_scope: Scope::Policy,
     stage: Stage::Limits,
     reversible: Reversible::Exactly,
-    price: "",
+    price: Price::same(""),
     risk: "the kernel may clamp it: firmware limit, turbo off, heat",
     overlaps: &["frequency limits", "frequency"],
     moves: &[],
@@ -39,7 +41,7 @@ pub static MAX: FreqLimit = FreqLimit {
     about: About {
         id: "freq.max",
         title: "highest frequency",
-        price: "lower: less speed, fewer watts; max: all that the hardware has",
+        price: Price { up: "more watts under load", down: "less speed, fewer watts" },
         ..COMMON
     },
     file: "scaling_max_freq",
@@ -50,7 +52,7 @@ pub static MIN: FreqLimit = FreqLimit {
     about: About {
         id: "freq.min",
         title: "lowest frequency",
-        price: "higher: more watts at low load, no slow start",
+        price: Price { up: "more watts at low load, no slow start", down: "fewer watts at low load, a slow start" },
         ..COMMON
     },
     file: "scaling_min_freq",
@@ -64,8 +66,25 @@ impl Knob for FreqLimit {
     fn sites(&self, host: &Host<'_>) -> Result<Vec<Site>, String> {
         per_policy::sites(host, self.about().id, self.file, |folder| {
             let number = |file| per_policy::number(host, folder, file);
-            Ok(Valid::Khz { min: number("cpuinfo_min_freq")?, max: number("cpuinfo_max_freq")? })
+            let (min, hardware) = (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
+            // Boost lies beyond the steps that acpi-cpufreq can be asked for, and no limit reaches it.
+            let steps = match host.text(&format!("{folder}/scaling_driver")).as_deref() {
+                Some("acpi-cpufreq") => host.text(&format!("{folder}/scaling_available_frequencies")),
+                _ => None,
+            };
+            let steps = steps
+                .into_iter()
+                .flat_map(|text| text.split_whitespace().filter_map(|step| step.parse::<u64>().ok()).max());
+            let max = steps.last().map_or(hardware, |step| step.max(number(self.file).unwrap_or(0)));
+            Ok(Valid::Khz { min, max: max.max(min) })
         })
+    }
+    fn refusal(&self, _: &Host<'_>, then: &Then<'_>, site: &Site, to: &str) -> Option<String> {
+        // A maximum below the minimum takes that along; a minimum above the maximum is cut to it.
+        let folder = site.path.rsplit_once('/')?.0;
+        let most = then.number(&format!("{folder}/{}", MAX.file))?;
+        let khz: u64 = to.parse().ok().filter(|khz| self.file == MIN.file && *khz > most)?;
+        Some(say!("{} is above freq.max ({}); raise that too", show_khz(khz), show_khz(most)))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {

@@ -6,7 +6,8 @@
 //! off lowers the minimum for good. Source: admin-guide/pm/intel_pstate.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::Then;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::{say, word};
 
@@ -24,7 +25,7 @@ const COMMON: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Limits,
     reversible: Reversible::Exactly,
-    price: "lower: less speed, fewer watts",
+    price: Price { up: "more watts under load", down: "less speed, fewer watts" },
     risk: "the kernel clamps it to the other limit without a word",
     overlaps: &["frequency limits"],
     moves: &["freq.min", "freq.max"],
@@ -39,7 +40,7 @@ pub static MIN: FreqPerf = FreqPerf {
     about: &About {
         id: "freq.perf.min",
         title: "lowest performance, of all CPUs",
-        price: "higher: more watts at low load, no slow start",
+        price: Price { up: "more watts at low load, no slow start", down: "fewer watts at low load, a slow start" },
         ..COMMON
     },
     file: "min_perf_pct",
@@ -53,6 +54,15 @@ impl Knob for FreqPerf {
         let because = word!("intel_pstate does not run, or has intel_pstate=per_cpu_perf_limits");
         let path = format!("{ROOT}/intel_pstate/{}", self.file);
         one_file::machine(host, self.about.id, &path, Valid::Number { min: 1, max: 100 }, because)
+    }
+    fn refusal(&self, _: &Host<'_>, then: &Then<'_>, site: &Site, to: &str) -> Option<String> {
+        let folder = site.path.rsplit_once('/')?.0;
+        let asked: u64 = to.parse().ok()?;
+        let is_max = self.file == MAX.file;
+        let other = if is_max { &MIN } else { &MAX };
+        let number = then.number(&format!("{folder}/{}", other.file))?;
+        let is_crossed = if is_max { asked < number } else { asked > number };
+        is_crossed.then(|| say!("the kernel cuts it to {} ({number})", other.about.id))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {

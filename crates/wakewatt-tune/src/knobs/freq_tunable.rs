@@ -9,7 +9,7 @@
 //! Sources: admin-guide/pm/cpufreq.rst, "Generic Scaling Governors".
 
 use super::per_policy;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
 use wakewatt_words::say;
 
@@ -24,7 +24,10 @@ const ABOUT: About = About {
     io_scope: Scope::Policy,
     stage: Stage::Tunables,
     reversible: Reversible::Exactly,
-    price: "lower thresholds and rates: clocks rise sooner, more watts at low load; rates too low cost processor time",
+    price: Price {
+        up: "thresholds and rates: clocks rise later, fewer watts at low load",
+        down: "thresholds and rates: clocks rise sooner, more watts at low load; rates too low cost processor time",
+    },
     risk: "gone with its governor; conservative's two thresholds must keep their order at every moment",
     overlaps: &["governor"],
     moves: &[],
@@ -91,6 +94,11 @@ impl Knob for FreqTunable {
     fn needs(&self, name: &str) -> Option<(&'static str, String)> {
         let governor = name.strip_prefix(ABOUT.id)?.strip_prefix('.')?.split('.').next()?;
         GOVERNORS.contains(&governor).then(|| ("freq.governor", governor.to_string()))
+    }
+    fn rank(&self, name: &str, text: &str, _: &str) -> Option<u64> {
+        const SLOWER: [&str; 5] =
+            ["up_threshold", "down_threshold", "sampling_rate", "rate_limit_us", "powersave_bias"];
+        text.parse().ok().filter(|_| SLOWER.iter().any(|tunable| name.ends_with(tunable)))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {

@@ -7,7 +7,7 @@
 //! this to the registers. Source: Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::word;
 
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Core,
     stage: Stage::Idle,
     reversible: Reversible::Exactly,
-    price: "on: fewer slow wake-ups after mispredicted sleeps, more watts while it demotes; off: the kernel's choice counts",
+    price: Price {
+        up: "fewer slow wake-ups after mispredicted sleeps, more watts while it demotes",
+        down: "the kernel's choice counts: fewer watts, slow wake-ups after mispredicted sleeps",
+    },
     risk: "residency counters of the kernel and of the hardware differ while it is on",
     overlaps: &["idle states"],
     moves: &["msr.c1_demotion", "msr.c1_undemotion"],

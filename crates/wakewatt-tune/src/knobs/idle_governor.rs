@@ -6,7 +6,7 @@
 //! ladder a disabled light state hides the deeper ones. Source: Documentation/admin-guide/pm/cpuidle.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::word;
 
@@ -21,7 +21,9 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Idle,
     reversible: Reversible::Exactly,
-    price: "none by itself: other guesses of how long a CPU sleeps, so other states, watts and wake-up times",
+    price: Price::same(
+        "none by itself: other guesses of how long a CPU sleeps, so other states, watts and wake-up times",
+    ),
     risk: "what the old one has learnt is lost; ladder does not look past a disabled state",
     overlaps: &["idle states"],
     moves: &[],

@@ -6,7 +6,7 @@
 //! Source: Documentation/virt/guest-halt-polling.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_words::{say, word};
 
 /// `idle.haltpoll`.
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Idle,
     reversible: Reversible::Exactly,
-    price: "longer: wake-ups without the hypervisor, paid with processor time of the host",
+    price: Price {
+        up: "wake-ups without the hypervisor, paid with processor time of the host",
+        down: "less processor time of the host, more wake-ups by the hypervisor",
+    },
     risk: "the host may poll as well (kvm.halt_poll_ns), so that both spin; in force under the haltpoll governor only",
     overlaps: &[],
     moves: &[],

@@ -5,7 +5,7 @@
 //! disabled light state hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets
 //! everything (admin-guide/pm/cpuidle.rst, ABI/testing/sysfs-devices-system-cpu). A latency limit is the gentler way.
 
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::cpus::ROOT;
 use wakewatt_words::say;
@@ -21,7 +21,10 @@ const ABOUT: About = About {
     io_scope: Scope::Cpu,
     stage: Stage::Idle,
     reversible: Reversible::Exactly,
-    price: "off: wake-ups no longer pay for this state, idle CPUs draw more and leave less turbo headroom",
+    price: Price {
+        up: "wake-ups may pay for this state again, idle CPUs draw less and leave more turbo headroom",
+        down: "wake-ups no longer pay for this state, idle CPUs draw more and leave less turbo headroom",
+    },
     risk: "under the ladder governor a disabled light state hides the deeper ones; polling (state 0) stays in use",
     overlaps: &["idle states"],
     moves: &[],

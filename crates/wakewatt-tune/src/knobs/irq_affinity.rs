@@ -7,7 +7,7 @@
 //! seconds.
 //! Source: core-api/irq/irq-affinity.rst.
 
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::irq::{is_managed, parse_interrupts};
 use wakewatt_core::folder::Folder;
@@ -26,7 +26,9 @@ const ABOUT: About = About {
     io_scope: Scope::Device,
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
-    price: "fewer CPUs: the others sleep longer and deeper; those few wake more and may become the bottleneck",
+    price: Price::same(
+        "fewer CPUs: the others sleep longer and deeper; those few wake more and may become the bottleneck",
+    ),
     risk: "refused for managed interrupts; irqbalance moves them again; after undo the hardware may pick another CPU of the set than before",
     overlaps: &["interrupt affinity"],
     moves: &[],

@@ -6,7 +6,7 @@
 //! nothing. Source: admin-guide/sysctl/kernel.rst.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use crate::words::encode;
 use wakewatt_words::word;
 
@@ -24,7 +24,10 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Placement,
     reversible: Reversible::Exactly,
-    price: "on: page faults on purpose, for memory that comes to its task; off: no faults, far memory stays far",
+    price: Price {
+        up: "page faults on purpose, for memory that comes to its task",
+        down: "no faults, far memory stays far",
+    },
     risk: "pages that have moved do not move back",
     overlaps: &["NUMA placement", "sysctls"],
     moves: &[],

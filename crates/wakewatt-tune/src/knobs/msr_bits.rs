@@ -7,7 +7,7 @@
 //! where a register is the package's the same value is written again. **Reading wakes the core it is read on.** Writing
 //! needs the msr module, no kernel lockdown, and is logged by the kernel. Source: SDM volume 4.
 
-use crate::knob::{About, Coded, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Coded, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::msr::package_limit::{self, Codes, PackageLimit};
 use wakewatt_words::say;
@@ -34,7 +34,10 @@ const COMMON: About = About {
     io_scope: Scope::Package,
     stage: Stage::Idle,
     reversible: Reversible::Exactly,
-    price: "shallower: tens of watts more per idle package, no wait for a package to wake",
+    price: Price {
+        up: "fewer watts while a package idles; wake-ups wait for the package",
+        down: "tens of watts more per idle package, no wait for a package to wake",
+    },
     risk: "locked by firmware on most servers; refused under kernel lockdown; lost in suspend",
     overlaps: &["idle states"],
     moves: &[],
@@ -52,7 +55,10 @@ pub static C1_DEMOTION: MsrBits = MsrBits {
         title: "the core may turn a request for C6 into C1",
         unit: "on, off",
         io_scope: Scope::Core,
-        price: "on: fewer slow wake-ups after mispredicted sleeps, more watts while it demotes",
+        price: Price {
+            up: "fewer slow wake-ups after mispredicted sleeps, more watts while it demotes",
+            down: "the kernel's choice counts: fewer watts, slow wake-ups after mispredicted sleeps",
+        },
         risk: "kernel counters claim C6 that was C1; intel_idle may set it again for a CPU that comes online",
         moves: &["idle.c1_demotion"],
         ..COMMON
@@ -70,7 +76,10 @@ pub static C1_UNDEMOTION: MsrBits = MsrBits {
         title: "the core may take a demotion to C1 back",
         unit: "on, off",
         io_scope: Scope::Core,
-        price: "on: watts that demotion cost come back after a while",
+        price: Price {
+            up: "watts that demotion cost come back after a while",
+            down: "a demotion lasts: more watts, fewer slow wake-ups",
+        },
         risk: "no effect while demotion is off",
         ..COMMON
     },
@@ -86,7 +95,10 @@ pub static C1E_PROMOTION: MsrBits = MsrBits {
         id: "msr.c1e_promotion",
         title: "C1 becomes C1E",
         unit: "on, off",
-        price: "on: fewer watts in C1, slower wake-ups from it than the idle table claims",
+        price: Price {
+            up: "fewer watts in C1, slower wake-ups from it than the idle table claims",
+            down: "more watts in C1, wake-ups from it as the idle table claims",
+        },
         risk: "the table's C1 latency is wrong while it is on; intel_idle clears it at boot on models with a C1E state",
         source: "Intel SDM volume 4, MSR_POWER_CTL (1FCH) bit 1",
         ..COMMON

@@ -5,7 +5,7 @@
 //! to 2us), and with an adaptive switch on change the number themselves. A change may reset the queues for a moment.
 //! Source: networking/ethtool-netlink.rst (COALESCE).
 
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 use wakewatt_words::say;
@@ -26,7 +26,10 @@ const ABOUT: About = About {
     io_scope: Scope::Device,
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
-    price: "lower: more interrupts and wake-ups, so more watts and processor time; packets wait less",
+    price: Price {
+        up: "fewer interrupts and wake-ups, fewer watts; packets wait longer",
+        down: "more interrupts and wake-ups, so more watts and processor time; packets wait less",
+    },
     risk: "the driver may round, refuse, or reset its queues for a moment; adaptive settings override numbers",
     overlaps: &[],
     moves: &["net.coalescing"],

@@ -6,7 +6,7 @@
 //! milliseconds, for a watt or two per disk. Sources: ABI/testing/sysfs-devices-power, drivers/nvme/host/core.c.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 use wakewatt_core::units::{parse_ns, show_ns};
@@ -25,7 +25,10 @@ const ABOUT: About = About {
     io_scope: Scope::Device,
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
-    price: "smaller: a watt or two more per idle disk, quicker first request",
+    price: Price {
+        up: "an idle disk draws less; its first request waits longer",
+        down: "a watt or two more per idle disk, quicker first request",
+    },
     risk: "the disk is reconfigured by a command; firmware of some disks has faults in deep states",
     overlaps: &["runtime suspend"],
     moves: &[],

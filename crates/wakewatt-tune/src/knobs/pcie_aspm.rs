@@ -7,7 +7,7 @@
 //! and refuses writes (EPERM); it does so too where firmware forbids ASPM. Source: admin-guide/kernel-parameters.txt.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::fact::parse;
 use wakewatt_words::{say, word};
 
@@ -24,7 +24,10 @@ const ABOUT: About = About {
     io_scope: Scope::Device,
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
-    price: "performance: up to a few watts per device, no link wake-up; powersupersave: the opposite",
+    price: Price {
+        up: "fewer watts per device; a link takes microseconds to wake",
+        down: "up to a few watts per device, no link wake-up",
+    },
     risk: "some devices hang or drop off the bus in L1 sub-states; EPERM with pcie_aspm=off or where firmware forbids it",
     overlaps: &["ASPM"],
     moves: &["pcie.link"],
@@ -48,6 +51,10 @@ impl Knob for PcieAspm {
             site.refusal = is_off.then(|| say!("booted with pcie_aspm=off: the kernel keeps its hands off the links"));
         }
         Ok(sites)
+    }
+    fn rank(&self, _: &str, text: &str, _: &str) -> Option<u64> {
+        // What `default` is, firmware says.
+        ["performance", "powersave", "powersupersave"].iter().position(|word| *word == text).map(|at| at as u64)
     }
 }
 

@@ -5,7 +5,7 @@
 //! or a reset of the device sets all of them anew. Source: ABI/testing/sysfs-bus-pci.
 
 use super::one_file;
-use crate::knob::{About, Host, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::folder::Folder;
 use wakewatt_words::{say, word};
@@ -25,7 +25,7 @@ const ABOUT: About = About {
     io_scope: Scope::Device,
     stage: Stage::Devices,
     reversible: Reversible::Exactly,
-    price: "off: the link draws more; on: L1 costs microseconds per wake-up, L1.2 tens of them",
+    price: Price { up: "L1 costs microseconds per wake-up, L1.2 tens of them", down: "the link draws more" },
     risk: "one state switches others of the same link along; some devices do not survive L1 sub-states",
     overlaps: &["ASPM"],
     moves: &["pcie.link"],

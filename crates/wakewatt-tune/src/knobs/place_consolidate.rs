@@ -8,7 +8,7 @@
 //! beside it that names an emptied CPU in its own `cpuset.cpus` (AllowedCPUs=, kubepods) makes the partition invalid on most
 //! kernels; then nothing stays changed and the kernel's words are shown. Source: admin-guide/cgroup-v2.rst, Cpuset.
 
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_host::sink::partition;
@@ -29,7 +29,10 @@ const ABOUT: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Placement,
     reversible: Reversible::Exactly,
-    price: "the emptied packages sleep; the busy ones queue more, clock lower and reach far memory",
+    price: Price {
+        up: "the emptied packages sleep; the busy ones queue more, clock lower and reach far memory",
+        down: "work spreads again: more watts, shorter queues",
+    },
     risk: "affinities of tasks are narrowed and some programs size their thread pools by it; a group beside it with a cpuset of its own may prevent it",
     overlaps: &["CPU affinity", "CPU quotas"],
     moves: &[],
@@ -119,6 +122,9 @@ impl Knob for PlaceConsolidate {
             (Err(_), _) if text == "empty" => "off (an empty group is left)".into(),
             (Err(_), _) => text.into(),
         }
+    }
+    fn rank(&self, _: &str, text: &str, _: &str) -> Option<u64> {
+        Some(u64::from(!text.is_empty()))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (CpuSet::parse(requested), CpuSet::parse(read_back)) {

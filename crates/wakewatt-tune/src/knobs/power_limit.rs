@@ -7,7 +7,7 @@
 //! the BMC write them as well. Sources: power/powercap/powercap.rst, SDM volume 3 (RAPL).
 
 use super::one_file;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::power::Zone;
 use wakewatt_core::units::{parse_ns, show_ns, show_uw};
@@ -27,7 +27,7 @@ const ABOUT: About = About {
     io_scope: Scope::Package,
     stage: Stage::Power,
     reversible: Reversible::Exactly,
-    price: "lower: slower under load, cooler; higher: the fans and the supply must carry it",
+    price: Price { up: "the fans and the supply must carry it", down: "slower under load, cooler" },
     risk: "locked by firmware; rounded by hardware; too low a limit makes the machine very slow",
     overlaps: &["power limits"],
     moves: &[],
@@ -43,7 +43,7 @@ pub static WINDOW: PowerLimit = PowerLimit {
         id: "power.window",
         title: "time over which a power limit is averaged",
         unit: "a time with its unit (28s, 2.4ms)",
-        price: "longer: more and longer bursts above the limit",
+        price: Price { up: "more and longer bursts above the limit", down: "fewer and shorter bursts above the limit" },
         risk: "locked by firmware; rounded down by hardware by up to a fifth",
         ..ABOUT
     },

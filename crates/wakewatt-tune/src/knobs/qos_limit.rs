@@ -7,7 +7,8 @@
 //! the idle table. Sources: Documentation/power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
 use super::one_file;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::HOLD;
 use wakewatt_core::budget;
 use wakewatt_core::enterable;
 use wakewatt_core::facts::pm_qos::{self, GLOBAL, cpu_limit_path};
@@ -21,8 +22,6 @@ pub struct GlobalLatency;
 /// `qos.cpu`.
 pub struct CpuLatency;
 
-/// The path that a holder process answers for.
-const HOLD: &str = "hold:cpu_dma_latency";
 const WORDS: &str = "none, poll, or a latency with its unit (50us)";
 
 const ABOUT_GLOBAL: About = About {
@@ -33,7 +32,10 @@ const ABOUT_GLOBAL: About = About {
     io_scope: Scope::Machine,
     stage: Stage::Latency,
     reversible: Reversible::ByItself,
-    price: "idle CPUs stay in states that wake within the limit: more watts on every idle CPU, less turbo headroom for the busy ones",
+    price: Price {
+        up: "idle CPUs sleep deeper again: fewer watts, slower wake-ups",
+        down: "idle CPUs leave out the states above the limit: more watts, less turbo headroom for the busy ones",
+    },
     risk: "in force only while a process holds it; another holder's smaller limit wins; ignored where no cpuidle driver runs",
     overlaps: &["latency limit"],
     moves: &[],
@@ -47,7 +49,10 @@ const ABOUT_CPU: About = About {
     scope: Scope::Cpu,
     io_scope: Scope::Core,
     reversible: Reversible::Exactly,
-    price: "the same for this CPU only; its core sleeps no deeper than its shallowest sibling",
+    price: Price {
+        up: "this CPU sleeps deeper again: fewer watts, slower wake-ups",
+        down: "for this CPU only; its core sleeps no deeper than its shallowest sibling",
+    },
     risk: "one value shared by all of user space, owned by nobody; it stays after the writer's end and some hosts boot with one",
     overlaps: &["latency limit", "latency limit (annotations)"],
     source: "Documentation/ABI/testing/sysfs-devices-power (pm_qos_resume_latency_us)",
@@ -68,7 +73,8 @@ fn limit_of(host: &Host<'_>, site: &Site, word: &str) -> Result<LatencyLimit, St
     if let (false, Some(why)) = (limit == LatencyLimit::None, host.facts.idle.no_states_because()) {
         return Err(format!("{}: {limit} would act on nothing: {}", site.name, why.words()));
     }
-    let spins = |r: &&budget::Resolution| r.is_polling && !r.cpus.and(&site.cpus).is_empty();
+    // Where every sleeping state is disabled, no limit is to blame.
+    let spins = |r: &&budget::Resolution| r.is_polling && !r.excluded.is_empty() && !r.cpus.and(&site.cpus).is_empty();
     if limit != LatencyLimit::Poll {
         if let Some(r) = budget::resolve(limit, &host.facts.idle).iter().find(spins) {
             let first = r.excluded.first().map_or(String::new(), |c| format!("; the shallowest that sleeps is {c}"));

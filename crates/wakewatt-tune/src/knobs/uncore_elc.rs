@@ -7,7 +7,7 @@
 //! so that a value may read back one off. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::uncore_domains;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::folder::Folder;
 use wakewatt_words::say;
 
@@ -22,7 +22,10 @@ const ABOUT: About = About {
     io_scope: Scope::Die,
     stage: Stage::Uncore,
     reversible: Reversible::Exactly,
-    price: "a higher floor, or one that holds more often: more watts while idle, quicker memory after a pause; high threshold on: a slower climb, fewer watts in bursts",
+    price: Price {
+        up: "more watts while idle, quicker memory after a pause",
+        down: "fewer watts while idle, slower memory after a pause",
+    },
     risk: "a floor below the lowest uncore frequency has no effect",
     overlaps: &[],
     moves: &[],
@@ -58,6 +61,10 @@ impl Knob for UncoreElc {
             return Err(say!("intel_uncore_frequency: no elc_* files (Xeon 6 and later, kernels after 6.12)"));
         }
         Ok(sites)
+    }
+    fn rank(&self, name: &str, text: &str, _: &str) -> Option<u64> {
+        // What lies above the high threshold acts the other way, and in bursts only.
+        text.parse().ok().filter(|_| name.ends_with(".floor") || name.ends_with(".low_threshold"))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {

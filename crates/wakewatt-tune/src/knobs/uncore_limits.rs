@@ -7,7 +7,8 @@
 //! clock between these limits. Source: admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
 use super::uncore_domains;
-use crate::knob::{About, Host, Kept, Knob, Reversible, Scope, Site, Stage, Valid};
+use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
+use crate::then::Then;
 use crate::words::encode;
 use wakewatt_core::units::show_khz;
 use wakewatt_words::say;
@@ -29,7 +30,10 @@ const COMMON: About = About {
     io_scope: Scope::Die,
     stage: Stage::Uncore,
     reversible: Reversible::Exactly,
-    price: "lower: fewer watts, slower memory and cores' talk with each other",
+    price: Price {
+        up: "more watts, faster memory",
+        down: "fewer watts, slower memory and cores' talk with each other",
+    },
     risk: "EPERM where firmware keeps it; the kernel does not check that min stays at most max",
     overlaps: &[],
     moves: &[],
@@ -44,7 +48,10 @@ pub static MIN: UncoreLimit = UncoreLimit {
     about: &About {
         id: "uncore.min",
         title: "lowest uncore frequency",
-        price: "higher: more watts on an idle host (tens per package), no slow first memory access",
+        price: Price {
+            up: "more watts on an idle host (tens per package), no slow first memory access",
+            down: "fewer watts on an idle host, a slow first memory access",
+        },
         ..COMMON
     },
     file: "min_freq_khz",
@@ -79,6 +86,15 @@ impl Knob for UncoreLimit {
             }
             _ => Ok(text),
         }
+    }
+    fn refusal(&self, _: &Host<'_>, then: &Then<'_>, site: &Site, to: &str) -> Option<String> {
+        let folder = site.path.rsplit_once('/')?.0;
+        let asked: u64 = to.parse().ok()?;
+        let is_max = self.file == MAX.file;
+        let other = if is_max { &MIN } else { &MAX };
+        let khz = then.number(&format!("{folder}/{}", other.file))?;
+        let is_crossed = if is_max { asked < khz } else { asked > khz };
+        is_crossed.then(|| say!("{} would cross {} ({})", show_khz(asked), other.about.id, show_khz(khz)))
     }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (requested.parse::<u64>(), read_back.parse::<u64>()) {

@@ -79,6 +79,46 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
 }
 
 #[test]
+fn what_changes_nothing_says_so_first_and_prices_are_of_the_value_asked_for() {
+    let file = host("clx2s0");
+    let plan = |what: &[&str]| {
+        let mut all = vec!["tune", "plan", "--host", file.to_str().unwrap()];
+        all.extend(what);
+        let said = run(&all);
+        assert_eq!(said.code, Some(0), "{what:?}: {said:?}");
+        said.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for nothing in [&["--max-latency", "1s"][..], &["--max-latency", "none"], &["--set", "freq.boost=on"]] {
+        let said = plan(nothing);
+        assert!(said.starts_with("No effect: this plan changes nothing here. Plan "), "{said}");
+        assert!(!said.contains(" price ") && !said.contains(" risk "), "{said}");
+    }
+    assert!(plan(&["--max-latency", "1s"]).contains("No effect: it excludes no idle state"));
+    let poll = plan(&["--max-latency", "poll"]);
+    assert!(poll.contains("price idle CPUs spin on all 96 CPUs: full power, no turbo headroom"), "{poll}");
+    let limit = plan(&["--max-latency", "20us"]);
+    assert!(limit.contains("price C6 (92us) no longer entered on all 96 CPUs: more watts when idle"), "{limit}");
+    let turbo = plan(&["--set", "freq.boost=off"]);
+    assert!(turbo.contains("price 3.1GHz -> 2.4GHz on all cores, 3.9GHz -> 2.4GHz on few"), "{turbo}");
+    let refused = run(&[
+        "tune",
+        "plan",
+        "--set",
+        "freq.governor=performance",
+        "--set",
+        "freq.epp=power",
+        "--host",
+        file.to_str().unwrap(),
+    ]);
+    assert_eq!(refused.code, Some(7), "{refused:?}");
+    assert!(
+        refused.out.contains("EBUSY") && refused.out.contains("freq.governor=powersave with it"),
+        "{}",
+        refused.out
+    );
+}
+
+#[test]
 fn nobody_may_look_and_is_told_what_changing_needs() {
     if !is_root() {
         return;

@@ -97,7 +97,7 @@ fn here(knob: &dyn Knob, host: &Host<'_>, wanted: &[String]) -> KnobHere {
         scope: about.scope,
         io_scope: about.io_scope,
         reversible: about.reversible,
-        price: told(about.price).into(),
+        price: about.price.in_general(),
         risk: told(about.risk).into(),
         overlaps: about.overlaps.iter().map(ToString::to_string).collect(),
         sites,

@@ -55,6 +55,9 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
     let mut say = |first: &str, rest: &str, words: &str| {
         let _ = writeln!(out, "{}", wrap(first, rest, words, width));
     };
+    if plan.is_without_effect {
+        say(&format!("{} ", style.bold(word!("No effect:"))), "           ", word!("this plan changes nothing here."));
+    }
     let (purpose, host) = (&plan.purpose, origin(&plan.origin));
     say(&format!("{} ", style.bold(word!("Plan"))), "     ", &say!("{purpose}, for {host}"));
     for line in &plan.budget {
@@ -66,6 +69,9 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
         let title = format!("{} = {}", step.request.name, step.request.to.join("|"));
         let head = if planned.title.is_empty() { String::new() } else { format!("({})", planned.title) };
         say(&format!("\n{:>2}. {} ", at + 1, style.bold(&title)), "    ", &head);
+        if let Some(why) = &planned.no_effect {
+            say("      ", "        ", &say!("No effect: {why}", why = why.words()));
+        }
         for line in grouped(&step.changes) {
             say("      ", "        ", &line);
         }
@@ -75,7 +81,8 @@ pub(super) fn text(plan: &TunePlan, style: Style, width: usize) -> String {
         for why in &step.left_out {
             say(&say!("      left out: "), "        ", why);
         }
-        if step.changes.is_empty() && step.later.is_none() {
+        // What changes nothing has no price and no risk.
+        if planned.no_effect.is_some() || (step.changes.is_empty() && step.later.is_none()) {
             continue;
         }
         let mut field = |name: &str, words: &str| {
@@ -148,7 +155,7 @@ fn boot_text(say: &mut impl FnMut(&str, &str, &str), boot: &PlannedBoot, style: 
     }
 }
 
-/// Equal changes on one line: `CPUs 0-63  schedutil -> performance`.
+/// Equal changes on one line: `CPUs 0-63: schedutil -> performance`, or the value alone where it is there.
 fn grouped(changes: &[Change]) -> Vec<String> {
     let mut groups: BTreeMap<(String, String, bool), (CpuSet, Vec<String>)> = BTreeMap::new();
     let mut order = Vec::new();
@@ -168,7 +175,7 @@ fn grouped(changes: &[Change]) -> Vec<String> {
             (true, 1..=3) => places.join(", "),
             (true, n) => say!("{places} and {n_more} more", places = places[..2].join(", "), n_more = n - 2),
         };
-        if key.2 { say!("{at}: {value} already", value = key.1) } else { format!("{at}: {} -> {}", key.0, key.1) }
+        if key.2 { format!("{at}: {}", key.1) } else { format!("{at}: {} -> {}", key.0, key.1) }
     };
     order.iter().map(line).collect()
 }

@@ -1,0 +1,412 @@
+//! What each step of a plan changes: something, or nothing and why.
+//!
+//! Steps are taken in their order on a machine in memory ([`Then`]), and what CPUs do is asked before and after each
+//! ([`Outlook`]). Where a step leaves that as it was, it has no effect and no price; where a value is there already and
+//! another setting decides, that is said instead of "already". A setting of which nobody can tell what it does counts as one
+//! that changes something.
+
+use crate::knob::Host;
+use crate::knobs;
+use crate::outlook::Outlook;
+use crate::price;
+use crate::resolve::{Change, Step};
+use crate::then::Then;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use wakewatt_core::clock_window::{By, Window};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::enterable::{Barrier, Cause, WhenIdle};
+use wakewatt_words::{say, word};
+
+/// Why a step changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NoEffect {
+    /// Every value is so already, and in force.
+    AlreadySo,
+    /// An earlier step of the plan makes it so.
+    ByEarlierStep(String),
+    /// A later step of the plan sets it otherwise.
+    SetAgain(String),
+    /// Something else decides; what.
+    Overruled(String),
+}
+
+impl NoEffect {
+    /// In words, behind "No effect: ".
+    pub fn words(&self) -> String {
+        match self {
+            NoEffect::AlreadySo => word!("it is so already").into(),
+            NoEffect::ByEarlierStep(step) => say!("{step} makes it so"),
+            NoEffect::SetAgain(step) => say!("{step} sets it otherwise, later in this plan"),
+            NoEffect::Overruled(why) => why.clone(),
+        }
+    }
+}
+
+/// What a step comes to.
+pub(crate) struct Effect {
+    /// Why it changes nothing.
+    pub(crate) none: Option<NoEffect>,
+    /// What it costs; empty where it changes nothing, or is not resolved yet.
+    pub(crate) price: String,
+}
+
+impl Effect {
+    fn none(why: NoEffect) -> Effect {
+        Effect { none: Some(why), price: String::new() }
+    }
+}
+
+/// Each step's effect, in the order of the steps.
+pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> Vec<Effect> {
+    // Who writes a file last.
+    let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        last.extend(step.changes.iter().map(|change| (change.path.as_str(), at)));
+    }
+    let mut then = Then::now(host.source);
+    let mut was = Outlook::of(host.facts.clone());
+    let mut makers: Vec<&Step> = Vec::new();
+    let mut all = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let text = |change: &Change| {
+            if then.is_written(&change.path) { then.text(&change.path) } else { change.before.clone() }
+        };
+        let moved: Vec<&Change> = step.changes.iter().filter(|c| text(c).as_deref() != Some(c.to.as_str())).collect();
+        let overwritten = step.changes.iter().map(|change| last[change.path.as_str()]).min().filter(|last| *last > at);
+        let effect = match (step.changes.is_empty(), overwritten, moved.is_empty()) {
+            (true, ..) if step.later.is_none() => Effect { none: None, price: String::new() },
+            (true, ..) => Effect { none: None, price: in_general(step) },
+            (_, Some(later), _) => Effect::none(NoEffect::SetAgain(steps[later].request.to_string())),
+            (.., true) => so_already(host, step, &makers, &was),
+            _ => {
+                moved.iter().for_each(|change| then.write(&change.path, change.before.as_deref(), &change.to));
+                let now = topics(&step.knob).map(|topics| Outlook::of(then.facts(topics, &was.facts)));
+                let effect = effect(host, step, &moved, &was, now.as_ref().unwrap_or(&was));
+                was = now.unwrap_or(was);
+                makers.push(step);
+                effect
+            }
+        };
+        all.push(effect);
+    }
+    all
+}
+
+/// The facts in which the outlook shows what this knob changes; none where it does not.
+fn topics(knob: &str) -> Option<&'static [&'static str]> {
+    match knob {
+        knob if is_idle(knob) => Some(&["idle", "qos"]),
+        knob if knob.starts_with("freq.") => Some(&["freq"]),
+        _ => None,
+    }
+}
+
+fn is_idle(knob: &str) -> bool {
+    matches!(knob, "qos.global" | "qos.cpu" | "idle.state")
+}
+
+fn is_limit(knob: &str) -> bool {
+    matches!(knob, "freq.max" | "freq.min" | "freq.perf.max" | "freq.perf.min")
+}
+
+/// What a step costs whose files, or their values, are not there yet.
+fn in_general(step: &Step) -> String {
+    knobs::find(&step.request.name).map_or_else(String::new, |knob| knob.about().price.in_general())
+}
+
+/// A step that finds every value as it wants it.
+fn so_already(host: &Host<'_>, step: &Step, makers: &[&Step], was: &Outlook) -> Effect {
+    let is_moved_by = |maker: &&&Step| {
+        let about = knobs::find(&maker.knob).map(|knob| knob.about());
+        maker.knob == step.knob || about.is_some_and(|about| about.moves.contains(&step.knob.as_str()))
+    };
+    let cpus = step.changes.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+    let maker = makers.iter().rev().find(is_moved_by);
+    match (overruled(host, &step.knob, was, &cpus), maker) {
+        (Some(why), _) => Effect::none(NoEffect::Overruled(why)),
+        // A new mode of the driver resets every policy, to what only the driver knows.
+        (None, Some(maker)) if maker.knob == "freq.driver" => Effect { none: None, price: in_general(step) },
+        (None, Some(maker)) if !step.changes.iter().all(Change::is_so) => {
+            Effect::none(NoEffect::ByEarlierStep(maker.request.to_string()))
+        }
+        _ => Effect::none(NoEffect::AlreadySo),
+    }
+}
+
+/// What decides in place of a limit of the clock, and on how many of its CPUs.
+fn overruled(host: &Host<'_>, knob: &str, now: &Outlook, cpus: &CpuSet) -> Option<String> {
+    if !is_limit(knob) {
+        return None;
+    }
+    let is_max = matches!(knob, "freq.max" | "freq.perf.max");
+    let extent = |cpus: &CpuSet| host.facts.cpus.extent(cpus);
+    let kept = if is_max { now.kept_low.and(cpus) } else { now.kept_high.and(cpus) };
+    if !kept.is_empty() {
+        return Some(match is_max {
+            true => say!("governor powersave keeps the clock at its lower limit on {cpus}", cpus = extent(&kept)),
+            false => say!("governor performance keeps the clock at its upper limit on {cpus}", cpus = extent(&kept)),
+        });
+    }
+    now.clocks.iter().find_map(|window| {
+        let here = window.cpus.and(cpus);
+        let bound = tighter(window, knob).filter(|_| !here.is_empty())?;
+        Some(say!("{bound} is in force on {cpus}", cpus = extent(&here)))
+    })
+}
+
+/// The limit of a window that is tighter than the one this knob sets, by more than rounding.
+fn tighter(window: &Window, knob: &str) -> Option<wakewatt_core::clock_window::Bound> {
+    let is_max = matches!(knob, "freq.max" | "freq.perf.max");
+    let is_own = |by: By| match knob {
+        "freq.max" | "freq.min" => by == By::Policy,
+        _ => matches!(by, By::PerfPct(_)),
+    };
+    let (all, first) = if is_max { (&window.upper, window.max()?) } else { (&window.lower, window.min()?) };
+    let own = all.iter().find(|bound| is_own(bound.by))?;
+    let rounding = window.top_khz.unwrap_or(own.khz) / 50;
+    (first.khz.abs_diff(own.khz) > rounding && !is_own(first.by)).then_some(first)
+}
+
+/// A step that writes something.
+fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &Outlook) -> Effect {
+    let cpus = moved.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+    let none = match step.knob.as_str() {
+        knob if is_idle(knob) => same_sleep(step, &cpus, was, now),
+        knob if is_limit(knob) => match (was.spans(), now.spans()) {
+            (Some(before), Some(after)) if before == after => {
+                let same = || word!("the clocks keep the limits that they have").to_string();
+                Some(overruled(host, knob, now, &cpus).unwrap_or_else(same))
+            }
+            _ => None,
+        },
+        "freq.boost" => turbo_out_of_reach(now),
+        "freq.hwp_dynamic_boost" if is_covered(&cpus, &now.kept_high) => {
+            Some(word!("governor performance keeps the clock at its upper limit").into())
+        }
+        "idle.governor" => spin_anyway(&cpus, now),
+        "memory.numa_balancing" if host.facts.memory.nodes.len() == 1 => {
+            Some(word!("there is one memory node, so nothing to balance").into())
+        }
+        "uncore.elc" if step.request.name.ends_with(".floor") => floor_below(host, moved),
+        _ => None,
+    };
+    match none {
+        Some(why) => Effect::none(NoEffect::Overruled(why)),
+        None => Effect { none: None, price: price::of(host, step, moved, was, now) },
+    }
+}
+
+fn is_covered(cpus: &CpuSet, by: &CpuSet) -> bool {
+    !cpus.is_empty() && cpus.minus(by).is_empty()
+}
+
+/// Why all CPUs enter the same states as before; none where one does not, or nothing is known of it.
+fn same_sleep(step: &Step, cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Option<String> {
+    let (before, after) = (was.entered(), now.entered());
+    let is_known = cpus.iter().all(|cpu| after.get(&cpu).is_some_and(|e| !matches!(e.when_idle, WhenIdle::Unknown)));
+    if !is_known || before != after {
+        return None;
+    }
+    if let Some(why) = spin_anyway(cpus, now) {
+        return Some(why);
+    }
+    let groups = || now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
+    if let Some(name) = step.request.name.strip_prefix("idle.state.") {
+        let barriers = groups().filter_map(|group| group.state(name)).flat_map(|state| &state.barriers);
+        // Its own switch is what the step sets.
+        let other = barriers.copied().find(|b| !matches!(b, Barrier::Disabled | Barrier::OffByDefault));
+        let why = other.map_or_else(|| word!("it is not entered now").into(), Barrier::words);
+        return Some(say!("{name}: {why}"));
+    }
+    let is_limit = |barrier: &Barrier| matches!(barrier, Barrier::GlobalLimit(_) | Barrier::OwnLimit(_));
+    let is_excluding = groups().flat_map(|g| &g.states).flat_map(|s| &s.barriers).any(is_limit);
+    Some(match is_excluding {
+        true => word!("it leaves out the idle states that are left out now").into(),
+        false => word!("it excludes no idle state").into(),
+    })
+}
+
+/// Why these CPUs enter no idle state.
+fn spin_anyway(cpus: &CpuSet, now: &Outlook) -> Option<String> {
+    let groups: Vec<_> = now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty()).collect();
+    let causes: Option<Vec<&Cause>> = groups.iter().map(|group| group.spins()).collect();
+    if let Some(cause) = causes.and_then(|all| all.first().copied().cloned()) {
+        return Some(say!("idle CPUs spin: {cause}", cause = cause.words()));
+    }
+    let halts = !groups.is_empty() && groups.iter().all(|group| group.when_idle == WhenIdle::Halts);
+    halts.then(|| word!("without an idle driver there is no idle state to enter").into())
+}
+
+/// Why turbo is not reached whether it is on or off.
+fn turbo_out_of_reach(now: &Outlook) -> Option<String> {
+    let why = |window: &Window| {
+        if is_covered(&window.cpus, &now.kept_low) {
+            return Some(word!("governor powersave keeps the clock at its lower limit").to_string());
+        }
+        let bound = now.below_turbo(window)?;
+        // Under acpi-cpufreq boost lies beyond the highest step.
+        let is_below = match now.is_step_table(window) {
+            true => bound.khz < window.top_khz?,
+            false => bound.khz <= now.base_khz(window)?,
+        };
+        is_below.then(|| say!("turbo is out of reach: {bound} is in force"))
+    };
+    let all: Option<Vec<String>> = now.clocks.iter().map(why).collect();
+    all.and_then(|all| all.into_iter().next())
+}
+
+/// A floor that lies below the lowest uncore clock anyway.
+fn floor_below(host: &Host<'_>, moved: &[&Change]) -> Option<String> {
+    let is_below = |change: &&Change| {
+        let folder = change.path.rsplit_once('/')?.0;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let min = number(&host.text(&format!("{folder}/min_freq_khz"))?)?;
+        Some(number(&change.to)? <= min && number(change.before.as_deref()?)? <= min)
+    };
+    moved
+        .iter()
+        .all(|change| is_below(change) == Some(true))
+        .then(|| word!("the floor lies below the lowest uncore frequency").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::{TunePlan, plan};
+    use crate::request::Request;
+    use wakewatt_core::source::Tree;
+
+    const CPU: &str = "//- /sys/devices/system/cpu";
+
+    /// Two CPUs of an Ice Lake server under intel_pstate, with these files besides.
+    fn host(more: &str) -> Tree {
+        let mut text = format!(
+            "{CPU}/present\n0-1\n{CPU}/online\n0-1\n{CPU}/cpuidle/current_driver\nintel_idle\n{CPU}/intel_pstate/status\nactive\n
+             {CPU}/intel_pstate/no_turbo\n0\n{CPU}/intel_pstate/max_perf_pct\n100\n{CPU}/intel_pstate/min_perf_pct\n22\n"
+        );
+        for cpu in 0..2 {
+            text += &format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us\n0\n");
+            for (index, (name, us)) in [("POLL", 0), ("C1", 1), ("C1E", 4), ("C6", 170)].iter().enumerate() {
+                let at = format!("{CPU}/cpu{cpu}/cpuidle/state{index}");
+                text += &format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/residency\n{us}\n{at}/disable\n0\n");
+            }
+            for (file, says) in [
+                ("affected_cpus", cpu.to_string().as_str()),
+                ("related_cpus", cpu.to_string().as_str()),
+                ("scaling_driver", "intel_pstate"),
+                ("scaling_governor", "powersave"),
+                ("scaling_available_governors", "performance powersave"),
+                ("scaling_min_freq", "800000"),
+                ("scaling_max_freq", "3600000"),
+                ("cpuinfo_min_freq", "800000"),
+                ("cpuinfo_max_freq", "3600000"),
+                ("base_frequency", "2800000"),
+                ("energy_performance_preference", "balance_performance"),
+                ("energy_performance_available_preferences", "default performance balance_performance power"),
+            ] {
+                text += &format!("{CPU}/cpufreq/policy{cpu}/{file}\n{says}\n");
+            }
+        }
+        Tree::from_text(&(text + more))
+    }
+
+    fn planned(tree: &Tree, settings: &[&str]) -> TunePlan {
+        let requests: Vec<Request> = settings.iter().map(|text| Request::parse(text).unwrap()).collect();
+        plan(&Host::read(tree), "test", &requests, None)
+    }
+
+    /// Each step: why it has no effect, or its price.
+    fn said(tree: &Tree, settings: &[&str]) -> Vec<String> {
+        let plan = planned(tree, settings);
+        assert_eq!(plan.refused, Vec::<String>::new());
+        let one = |step: &crate::planning::PlannedStep| match &step.no_effect {
+            Some(why) => format!("no effect: {}", why.words()),
+            None => step.price.clone(),
+        };
+        plan.steps.iter().map(one).collect()
+    }
+
+    #[test]
+    fn idle_states_are_priced_by_those_that_are_entered_or_not() {
+        let tree = host("");
+        assert_eq!(said(&tree, &["qos.cpu=1ms"]), ["no effect: it excludes no idle state"]);
+        assert_eq!(
+            said(&tree, &["qos.cpu@cpus:1=20us"]),
+            ["C6 (170us) no longer entered on CPU 1 only: more watts when idle, less turbo headroom for busy cores"]
+        );
+        assert_eq!(
+            said(&tree, &["qos.cpu=poll"]),
+            ["idle CPUs spin on all 2 CPUs: full power, no turbo headroom for their neighbours"]
+        );
+        assert_eq!(
+            said(&tree, &["idle.state.C6=off", "qos.cpu=20us"])[1],
+            "no effect: it leaves out the idle states that are left out now"
+        );
+        let limited = host(&format!(
+            "{CPU}/cpu0/power/pm_qos_resume_latency_us\n50\n{CPU}/cpu1/power/pm_qos_resume_latency_us\n50\n"
+        ));
+        assert_eq!(
+            said(&limited, &["idle.state.C6=off"]),
+            ["no effect: C6: excluded by the CPU's own latency limit of 50us"]
+        );
+        let opened = &said(&limited, &["qos.cpu=none"])[0];
+        assert!(opened.starts_with("C6 (170us) entered again on all 2 CPUs: fewer watts when idle"), "{opened}");
+        let ladder = host(&format!("{CPU}/cpuidle/current_governor\nladder\n"));
+        let cut = &said(&ladder, &["idle.state.C1E=off"])[0];
+        assert!(cut.starts_with("C1E (4us), C6 (170us) no longer entered on all 2 CPUs"), "ladder: {cut}");
+        let off = |state: u32| (0..2).map(move |cpu| format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable\n1\n"));
+        let spinning = host(&(1..4).flat_map(off).collect::<String>());
+        let why = "no effect: idle CPUs spin: every sleeping state is disabled";
+        assert_eq!(said(&spinning, &["qos.cpu=20us"]), [why], "no limit is to blame");
+    }
+
+    #[test]
+    fn a_limit_of_the_clock_is_held_against_the_one_in_force() {
+        let tree = host(&format!("{CPU}/intel_pstate/max_perf_pct\n50\n"));
+        let why = "no effect: 1.8GHz (50 % in intel_pstate) is in force on all 2 CPUs";
+        assert_eq!(said(&tree, &["freq.max=max"]), [why]);
+        let both = said(&tree, &["freq.max=max", "freq.perf.max=100"]);
+        assert_eq!(both, ["up to 3.6GHz instead of 1.8GHz: more watts under load", "no effect: it is so already"]);
+        let pinned = said(&host(""), &["freq.governor=performance", "freq.min=2GHz"]);
+        assert_eq!(pinned[1], "no effect: governor performance keeps the clock at its upper limit on all 2 CPUs");
+        let low = host(&format!(
+            "{CPU}/cpufreq/policy0/scaling_max_freq\n2000000\n{CPU}/cpufreq/policy1/scaling_max_freq\n2000000\n"
+        ));
+        assert_eq!(
+            said(&low, &["freq.boost=off"]),
+            ["no effect: turbo is out of reach: 2GHz (the policy's limit) is in force"]
+        );
+        let off = &said(&host(""), &["freq.boost=off"])[0];
+        assert!(off.starts_with("up to 3.6GHz -> 2.8GHz when few cores are busy"), "{off}");
+    }
+
+    #[test]
+    fn what_the_driver_would_refuse_is_refused_and_another_value_is_taken() {
+        let tree = host("");
+        let refused = planned(&tree, &["freq.epp=power", "freq.governor=performance"]).refused.join("; ");
+        assert!(refused.contains("refuses it (EBUSY) under governor performance"), "{refused}");
+        assert_eq!(
+            said(&tree, &["freq.epp=power|performance", "freq.governor=performance"])[1],
+            "no effect: freq.governor=performance makes it so"
+        );
+        assert_eq!(said(&tree, &["freq.epp=power"]), ["clocks rise later and less high, fewer watts at low load"]);
+        let refused = planned(&tree, &["freq.min=3GHz", "freq.max=2GHz"]).refused.join("; ");
+        assert!(refused.contains("3GHz is above freq.max (2GHz); raise that too"), "{refused}");
+        let crossed = planned(&tree, &["freq.perf.max=10"]).refused.join("; ");
+        assert!(crossed.contains("the kernel cuts it to freq.perf.min (22)"), "{crossed}");
+    }
+
+    #[test]
+    fn already_is_not_said_of_what_another_step_sets() {
+        let tree = host("");
+        let again = said(&tree, &["idle.state.C6=off", "idle.state.C6=on"]);
+        assert_eq!(again[0], "no effect: idle.state.C6=on sets it otherwise, later in this plan");
+        let mode = planned(&tree, &["freq.driver=passive", "freq.governor=powersave"]);
+        assert_eq!(mode.steps[1].no_effect, None, "a new mode resets the governor");
+        assert!(planned(&tree, &["freq.boost=on"]).is_without_effect);
+        assert!(!planned(&tree, &["freq.boost=off"]).is_without_effect);
+    }
+}

@@ -1,0 +1,117 @@
+//! What CPUs do as far as settings decide it: the idle states they enter, and the clocks between which they run.
+//!
+//! Answered by core's `enterable` and `clock_window`, and by nothing else. Only the governor is added: `performance` keeps
+//! the clock at its upper limit, and `powersave` of a driver that chooses no clock itself keeps it at the lower one, so that
+//! the other limit decides nothing (admin-guide/pm/cpufreq.rst).
+
+use crate::then::AUTONOMOUS;
+use std::collections::BTreeMap;
+use wakewatt_core::clock_window::{self, Bound, By, Window};
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::enterable::{self, Enterable, WhenIdle};
+use wakewatt_core::fact::Fact;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::units::Cpu;
+
+/// One moment of a plan.
+pub(crate) struct Outlook {
+    pub(crate) facts: Snapshot,
+    pub(crate) idle: Vec<Enterable>,
+    pub(crate) clocks: Vec<Window>,
+    /// CPUs whose governor keeps the clock at its upper limit, and those kept at the lower one.
+    pub(crate) kept_high: CpuSet,
+    pub(crate) kept_low: CpuSet,
+}
+
+/// CPUs that run between the same clocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) low_khz: u64,
+    pub(crate) high_khz: u64,
+    pub(crate) cpus: CpuSet,
+}
+
+impl Outlook {
+    pub(crate) fn of(facts: Snapshot) -> Outlook {
+        let policies = &facts.freq.policies;
+        let governors = policies.by_cpu(&policies.governor);
+        let autonomous = policies.by_cpu(&policies.driver).cpus_where(|driver| AUTONOMOUS.contains(&driver.as_str()));
+        Outlook {
+            idle: enterable::of(&facts),
+            clocks: clock_window::of(&facts),
+            kept_high: governors.cpus_where(|governor| governor == "performance"),
+            kept_low: governors.cpus_where(|governor| governor == "powersave").minus(&autonomous),
+            facts,
+        }
+    }
+
+    /// What each CPU enters when idle.
+    pub(crate) fn entered(&self) -> BTreeMap<Cpu, Entered<'_>> {
+        let mut all = BTreeMap::new();
+        for group in &self.idle {
+            let states: Vec<(&str, Option<u64>)> =
+                group.open().map(|state| (state.row.name.as_str(), state.row.exit_latency_ns)).collect();
+            for cpu in group.cpus.iter() {
+                all.insert(cpu, Entered { states: states.clone(), when_idle: &group.when_idle });
+            }
+        }
+        all
+    }
+
+    /// The clocks between which CPUs run; none where a limit is not known.
+    pub(crate) fn spans(&self) -> Option<Vec<Span>> {
+        let mut all: Vec<Span> = Vec::new();
+        for window in &self.clocks {
+            let (low, high) = (window.min()?.khz, window.max()?.khz);
+            let (up, down) = (window.cpus.and(&self.kept_high), window.cpus.and(&self.kept_low));
+            let free = window.cpus.minus(&up).minus(&down);
+            for (cpus, low_khz, high_khz) in [(up, high, high), (down, low, low), (free, low, high)] {
+                match all.iter_mut().find(|span| (span.low_khz, span.high_khz) == (low_khz, high_khz)) {
+                    _ if cpus.is_empty() => {}
+                    Some(span) => span.cpus = span.cpus.union(&cpus),
+                    None => all.push(Span { low_khz, high_khz, cpus }),
+                }
+            }
+        }
+        all.sort_by_key(|span| span.cpus.first());
+        Some(all).filter(|all| !all.is_empty())
+    }
+
+    /// The upper limits of these CPUs that hold whatever turbo is.
+    pub(crate) fn below_turbo(&self, window: &Window) -> Option<Bound> {
+        window.upper.iter().find(|bound| bound.by != By::TurboOff).copied()
+    }
+
+    /// Is the clock of a window set in steps of a table, beyond which boost lies (acpi-cpufreq)?
+    pub(crate) fn is_step_table(&self, window: &Window) -> bool {
+        let policies = &self.facts.freq.policies;
+        let drivers = policies.by_cpu(&policies.driver);
+        window.cpus.first().and_then(|cpu| drivers.of(cpu)).and_then(Fact::get).is_some_and(|d| d == "acpi-cpufreq")
+    }
+
+    /// The clock without turbo, of the CPUs of a window.
+    pub(crate) fn base_khz(&self, window: &Window) -> Option<u64> {
+        let (policies, cpu) = (&self.facts.freq.policies, window.cpus.first()?);
+        let base = policies.by_cpu(&policies.base_khz).of(cpu).and_then(Fact::get).copied();
+        let nominal = || self.facts.freq.cppc.nominal_khz.of(cpu).and_then(Fact::get).copied().filter(|khz| *khz > 0);
+        base.or_else(nominal)
+    }
+}
+
+/// What a CPU enters when idle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entered<'a> {
+    /// By name, with the exit latency that the driver claims.
+    pub(crate) states: Vec<(&'a str, Option<u64>)>,
+    pub(crate) when_idle: &'a WhenIdle,
+}
+
+impl Entered<'_> {
+    /// Does it spin?
+    pub(crate) fn spins(&self) -> bool {
+        matches!(self.when_idle, WhenIdle::Spins(_))
+    }
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.states.iter().any(|(own, _)| *own == name)
+    }
+}

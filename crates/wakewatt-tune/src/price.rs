@@ -1,0 +1,191 @@
+//! What a step costs: for the value that is asked for, from the machine's own figures where it has them.
+//!
+//! Idle states and latency limits by the states that are no longer entered, and on how many CPUs; limits of the clock by the
+//! clocks; turbo by the processor's own ratios. Elsewhere by the direction: what is switched on or raised, and what is
+//! switched off or lowered (`About::price`).
+
+use crate::knob::{Host, Price};
+use crate::knobs;
+use crate::outlook::{Entered, Outlook};
+use crate::resolve::{Change, Step};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::turbo;
+use wakewatt_core::units::{exact_ns, show_khz};
+use wakewatt_words::{say, told, word};
+
+/// Of a step that changes something.
+pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &Outlook) -> String {
+    let own = match step.knob.as_str() {
+        "qos.global" | "qos.cpu" | "idle.state" => sleep(host, was, now),
+        "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
+        "freq.max" | "freq.perf.max" => highest(was, now),
+        "freq.min" | "freq.perf.min" => lowest(was, now),
+        "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host),
+        _ => None,
+    };
+    own.unwrap_or_else(|| by_direction(step, moved))
+}
+
+/// By where the values go: up, down, or nobody can say.
+fn by_direction(step: &Step, moved: &[&Change]) -> String {
+    let Some(knob) = knobs::find(&step.request.name) else { return String::new() };
+    let price: Price = knob.about().price;
+    let direction = |change: &&Change| {
+        let rank = |text: &str, shown: &str| knob.rank(&step.request.name, text, shown);
+        let before = rank(change.before.as_deref()?, &change.before_shown)?;
+        Some(rank(&change.to, &change.to_shown)?.cmp(&before))
+    };
+    let all: Vec<Option<Ordering>> = moved.iter().map(direction).collect();
+    match all.iter().all(|one| *one == all[0]).then(|| all[0]).flatten() {
+        Some(Ordering::Greater) => told(price.up).into(),
+        Some(Ordering::Less) => told(price.down).into(),
+        _ => price.in_general(),
+    }
+}
+
+/// States that are entered again, or no longer; CPUs that spin, or no longer.
+fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
+    let (before, after) = (was.entered(), now.entered());
+    let mut spins = CpuSet::new();
+    let mut awake_no_more = CpuSet::new();
+    // States by the CPUs, so that those which go together are said together.
+    let (mut closed, mut opened) = (States::default(), States::default());
+    for (cpu, then) in &after {
+        let Some(first) = before.get(cpu) else { continue };
+        match (first.spins(), then.spins()) {
+            (false, true) => {
+                spins.insert(*cpu);
+                continue;
+            }
+            (true, false) => {
+                awake_no_more.insert(*cpu);
+            }
+            _ => {}
+        }
+        closed.note(*cpu, first, then);
+        opened.note(*cpu, then, first);
+    }
+    let extent = |cpus: &CpuSet| host.facts.cpus.extent(cpus);
+    let mut all = Vec::new();
+    if !spins.is_empty() {
+        all.push(say!(
+            "idle CPUs spin on {cpus}: full power, no turbo headroom for their neighbours",
+            cpus = extent(&spins)
+        ));
+    }
+    if !awake_no_more.is_empty() {
+        all.push(say!("idle CPUs sleep again on {cpus}: fewer watts, slower wake-ups", cpus = extent(&awake_no_more)));
+    }
+    for (states, cpus, _) in closed.groups() {
+        all.push(say!(
+            "{states} no longer entered on {cpus}: more watts when idle, less turbo headroom for busy cores",
+            cpus = extent(&cpus)
+        ));
+    }
+    for (states, cpus, slowest_ns) in opened.groups() {
+        all.push(say!(
+            "{states} entered again on {cpus}: fewer watts when idle, wake-ups of up to {exit} as the driver claims",
+            cpus = extent(&cpus),
+            exit = exact_ns(slowest_ns)
+        ));
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// States with the CPUs they concern, in the order of the table.
+#[derive(Default)]
+struct States(Vec<(String, u64, CpuSet)>);
+
+impl States {
+    /// What one of two enters and the other does not.
+    fn note(&mut self, cpu: u32, one: &Entered<'_>, other: &Entered<'_>) {
+        for (name, exit_ns) in one.states.iter().filter(|(name, _)| !other.has(name)) {
+            let label = exit_ns.map_or_else(|| (*name).to_string(), |ns| format!("{name} ({})", exact_ns(ns)));
+            match self.0.iter_mut().find(|(known, ..)| *known == label) {
+                Some((.., cpus)) => cpus.insert(cpu),
+                None => self.0.push((label, exit_ns.unwrap_or(0), [cpu].into_iter().collect())),
+            }
+        }
+    }
+
+    /// Names, CPUs, the slowest exit: one for each set of CPUs.
+    fn groups(self) -> Vec<(String, CpuSet, u64)> {
+        let mut groups: BTreeMap<Vec<u32>, (Vec<String>, CpuSet, u64)> = BTreeMap::new();
+        for (label, ns, cpus) in self.0 {
+            let group = groups.entry(cpus.iter().collect()).or_insert_with(|| (Vec::new(), cpus.clone(), 0));
+            group.0.push(label);
+            group.2 = group.2.max(ns);
+        }
+        groups.into_values().map(|(labels, cpus, ns)| (labels.join(", "), cpus, ns)).collect()
+    }
+}
+
+fn governor(change: &Change, was: &Outlook, now: &Outlook) -> Option<String> {
+    let cpu = change.cpus.first()?;
+    Some(match change.to.as_str() {
+        "performance" => word!("more watts at low load, no ramp before full speed").into(),
+        "powersave" if now.kept_low.contains(cpu) => {
+            let low = now.spans()?.iter().find(|span| span.cpus.contains(cpu))?.low_khz;
+            let high = was.spans()?.iter().find(|span| span.cpus.contains(cpu))?.high_khz;
+            say!("the lowest clock always: {} instead of up to {}", show_khz(low), show_khz(high))
+        }
+        "powersave" => {
+            word!("the driver's own algorithm follows the load: fewer watts at low load, a ramp before full speed")
+                .into()
+        }
+        "schedutil" | "ondemand" | "conservative" if was.kept_high.contains(cpu) => {
+            word!("the clock follows the load: fewer watts at low load, a ramp before full speed").into()
+        }
+        "schedutil" | "ondemand" | "conservative" if was.kept_low.contains(cpu) => {
+            word!("the clock follows the load: more speed and more watts under load").into()
+        }
+        "userspace" => word!("the clock stays where a program sets it, whatever the load").into(),
+        _ => return None,
+    })
+}
+
+/// The upper end of what all CPUs may run at, where it is the same on all.
+fn highest(was: &Outlook, now: &Outlook) -> Option<String> {
+    let end = |outlook: &Outlook| uniform(outlook.spans()?.iter().map(|span| span.high_khz));
+    let (before, after) = (end(was)?, end(now)?);
+    let (to, from) = (show_khz(after), show_khz(before));
+    match after.cmp(&before) {
+        Ordering::Less => Some(say!("at most {to} instead of {from}: less speed, fewer watts")),
+        Ordering::Greater => Some(say!("up to {to} instead of {from}: more watts under load")),
+        Ordering::Equal => None,
+    }
+}
+
+fn lowest(was: &Outlook, now: &Outlook) -> Option<String> {
+    let end = |outlook: &Outlook| uniform(outlook.spans()?.iter().map(|span| span.low_khz));
+    let (before, after) = (end(was)?, end(now)?);
+    let (to, from) = (show_khz(after), show_khz(before));
+    match after.cmp(&before) {
+        Ordering::Less => Some(say!("down to {to} instead of {from}: fewer watts at low load, a slow start")),
+        Ordering::Greater => Some(say!("never below {to} instead of {from}: more watts at low load, no slow start")),
+        Ordering::Equal => None,
+    }
+}
+
+fn uniform(mut all: impl Iterator<Item = u64>) -> Option<u64> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+/// The clock that is lost, from the processor's registers, of one CPU, which asking wakes.
+fn without_turbo(host: &Host<'_>) -> Option<String> {
+    let facts = &host.facts;
+    let cpu = facts.cpus.running().next()?;
+    let register = |address: u32| host.source.msr(cpu, address).ok();
+    if let Some(turbo) = turbo::of(facts, register) {
+        return Some(turbo.lost());
+    }
+    let policies = &facts.freq.policies;
+    let nominal = || facts.freq.cppc.nominal_khz.uniform().copied().filter(|khz| *khz > 0);
+    let base = policies.base_khz.uniform().copied().or_else(nominal)?;
+    let top = policies.hardware_max_khz.known().map(|(_, khz)| *khz).max().filter(|top| *top > base)?;
+    let (top, base) = (show_khz(top), show_khz(base));
+    Some(say!("up to {top} -> {base} when few cores are busy; fewer watts, steadier clocks"))
+}
