@@ -84,6 +84,7 @@ essays! {
     "throttling" "throttling.rs",
     "power_limit" "power_limit.rs",
     "prochot" "prochot.rs",
+    "below_lowest" "below_lowest.rs",
     "never_reached_under_load" "never_reached_under_load.rs",
     "dimm_below_rated" "dimm_below_rated.rs",
     "channels_uneven" "channels_uneven.rs",

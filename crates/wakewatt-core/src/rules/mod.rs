@@ -399,6 +399,7 @@ mod efficiency_latency_control;
 mod throttling;
 mod power_limit;
 mod prochot;
+mod below_lowest;
 mod never_reached_under_load;
 mod dimm_below_rated;
 mod channels_uneven;
@@ -482,6 +483,7 @@ pub const RULES: &[&dyn Rule] = &[
     &throttling::Throttling,
     &power_limit::PowerLimit,
     &prochot::Prochot,
+    &below_lowest::BelowLowest,
     &never_reached_under_load::NeverReachedUnderLoad,
     &dimm_below_rated::DimmBelowRated,
     &channels_uneven::ChannelsUneven,
