@@ -4,8 +4,8 @@
 //! source is asked on the first CPU of each package only, and what is per core is a sample of one; a recording is read
 //! whole. Opening `/dev/cpu/N/msr` needs CAP_SYS_RAWIO in the first user namespace: then every register is a gap, and
 //! the sheet shows that once. [`registers::REGISTERS`] says which are read; the vendor is taken from the CPU's
-//! modalias, since asking for the other vendor's registers would only give errors. In a guest none is asked: what a hypervisor
-//! emulates says nothing of the hardware.
+//! modalias, since asking for the other vendor's registers would only give errors. In a guest nothing is taken from them: what
+//! a hypervisor emulates says nothing of the hardware.
 
 pub mod package_limit;
 pub mod registers;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use wakewatt_words::{told, word};
 
-/// Why no register of a guest is read.
+/// Why no register of a guest counts.
 const EMULATED: &str = "a guest: a hypervisor's emulation says nothing of the hardware";
 
 /// The registers that were read.
@@ -181,11 +181,13 @@ impl Domain for Msr {
         let is_guest = is_guest(src, modalias.get().map(String::as_str));
         let read = |register: &Register| {
             let one = |cpu: Cpu| {
-                let path = format!("msr 0x{:x}", register.address);
-                if is_guest {
-                    return (cpu, Fact::Gap(Gap::from_read(&path, &ReadError::new(ErrorKind::Absent, EMULATED))));
-                }
-                (cpu, src.msr(cpu, register.address).map_or_else(|e| Fact::Gap(Gap::from_read(&path, &e)), Fact::Known))
+                let gap = |error: &ReadError| Gap::from_read(&format!("msr 0x{:x}", register.address), error);
+                let fact = match src.msr(cpu, register.address) {
+                    Ok(_) if is_guest => Fact::Gap(gap(&ReadError::new(ErrorKind::Absent, EMULATED))),
+                    Ok(value) => Fact::Known(value),
+                    Err(error) => Fact::Gap(gap(&error)),
+                };
+                (cpu, fact)
             };
             Reading {
                 id: register.id.into(),
