@@ -200,10 +200,18 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
         return beyond;
     }
     if is_about_idle {
-        beyond.push(
-            say!("firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
-             --boot-arg takes states away at the next boot"),
-        );
+        let processor = host.facts.topology.processor();
+        beyond.push(match processor {
+            Some(p) if p.is_intel() => say!(
+                "firmware: C1E, package C-states and Monitor/Mwait can be switched off there, which holds for every kernel; \
+                 --boot-arg takes states away at the next boot"
+            ),
+            Some(p) if p.is_amd() => say!(
+                "firmware: Global C-state Control can be switched off there, which holds for every kernel; --boot-arg takes \
+                 states away at the next boot"
+            ),
+            _ => say!("firmware: which idle states it offers is its own choice, which holds for every kernel"),
+        });
     }
     if is_about_clock {
         beyond.push(

@@ -38,7 +38,7 @@ pub const PREDICTIONS: &[Prediction] = &[
         predict: deepest_idle,
     },
     Prediction { id: "frequency_limit", topic: "freq", label: "upper frequency limit", predict: frequency_limit },
-    Prediction { id: "governor", topic: "freq", label: "who raises the clock", predict: governor },
+    Prediction { id: "governor", topic: "freq", label: "frequency governor", predict: governor },
     Prediction {
         id: "memory_nodes",
         topic: "memory",

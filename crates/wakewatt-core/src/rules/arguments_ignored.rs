@@ -77,7 +77,7 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
         "intel_idle.max_cstate" if value == "0" => None,
         "intel_idle.preferred_cstates" => {
             let version = *facts.kernel.version.get()?;
-            (version >= KernelVersion::new(7, 0, 0)).then(|| word!("kernel 7.0 and later do not know it").into())
+            (version >= KernelVersion::new(7, 0, 0)).then(|| word!("kernel 7.0 and later do not have it").into())
         }
         "intel_idle.max_cstate" | "intel_idle.states_off" | "intel_idle.table" => {
             facts.idle.driver.get().map(String::as_str).filter(|d| *d != "intel_idle").map(other_driver)
