@@ -116,6 +116,10 @@ const EDITS: &[Edit] = &[
         policy_of(path).filter(|(policy, rest)| *policy < 4 && *rest == "scaling_min_freq")?;
         Some((old.trim().parse::<u64>().ok()? * 3 / 2).to_string())
     }),
+    ("four policies at 200 MHz", |path, _| {
+        let (policy, rest) = policy_of(path)?;
+        (policy < 4 && ["scaling_cur_freq", "cpuinfo_avg_freq"].contains(&rest)).then(|| "200000".into())
+    }),
     ("a deep state off by default and on, on CPU 0 off", |path, _| {
         let (cpu, rest) = cpu_of(path)?;
         match rest {
@@ -295,6 +299,7 @@ fn say_no_extent(Run { evidence, found, .. }: &Run) -> Vec<String> {
         "rule.max-below-hardware",
         "rule.bios-limit",
         "rule.min-frequency",
+        "rule.below-lowest",
         "rule.epp",
         "rule.epb",
         "rule.prefetchers",
@@ -402,6 +407,7 @@ fn uneven_settings_are_problems() {
         ("half the clock on four policies", "rule.max-below-hardware"),
         ("highest level of the HWP request on CPU 0", "rule.max-below-hardware"),
         ("lower limit raised on four policies", "rule.min-frequency"),
+        ("four policies at 200 MHz", "rule.below-lowest"),
         ("EPP power on four policies", "rule.epp"),
         ("governor powersave on four policies", "rule.governor"),
         ("one uncore domain below the boot", "rule.uncore-window"),
