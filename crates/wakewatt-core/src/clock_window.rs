@@ -116,7 +116,15 @@ fn top_khz(freq: &Freq, policy: u32) -> Option<u64> {
 
 /// The frequencies that the request register stands for, lowest and highest; none where it is not in force or not known.
 fn requested(facts: &Snapshot, cpu: Cpu, hardware_khz: u64) -> Option<(u64, u64)> {
-    let level = |register: &str, field: &str| facts.msr.field(register, field)?.of(cpu)?.get().copied();
+    // Of a live machine one CPU of each package is read, and stands for it.
+    let package = facts.topology.package_id.of(cpu).and_then(Fact::get);
+    let is_alike = |other: Cpu| package.is_some() && facts.topology.package_id.of(other).and_then(Fact::get) == package;
+    let level = |register: &str, field: &str| {
+        let column = facts.msr.field(register, field)?;
+        let own = column.of(cpu).and_then(Fact::get).copied();
+        let sampled = || column.known().find(|(cpus, _)| cpus.iter().any(is_alike)).map(|(_, level)| *level);
+        own.or_else(|| facts.msr.is_sample.then(sampled).flatten())
+    };
     if level("pm_enable", "hwp") == Some(0) {
         return None;
     }

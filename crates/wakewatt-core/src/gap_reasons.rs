@@ -27,6 +27,9 @@ pub(crate) fn told(reason: &str) -> Option<&'static str> {
         "the list of flags may be cut short" => word!("the list of flags may be cut short"),
         "no CPU flags in it" => word!("no CPU flags in it"),
         "no such queue" => word!("no such queue"),
+        "a guest: a hypervisor's emulation says nothing of the hardware" => {
+            word!("a guest: a hypervisor's emulation says nothing of the hardware")
+        }
         "this CPU has no such register" => word!("this CPU has no such register"),
         "arm64 processors have no flag for it" => word!("arm64 processors have no flag for it"),
         "the driver does not know the speed" => word!("the driver does not know the speed"),

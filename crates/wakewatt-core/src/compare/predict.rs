@@ -8,6 +8,7 @@ use super::{Difference, Predicted};
 use crate::cpuset::CpuSet;
 use crate::enterable::{self, Enterable};
 use crate::facts::Snapshot;
+use crate::facts::freq::policies::is_autonomous;
 use crate::facts::idle::source::TableSource;
 use crate::facts::msr::package_limit::PackageLimit;
 use crate::units::{show_ns, three_digits};
@@ -37,6 +38,7 @@ pub const PREDICTIONS: &[Prediction] = &[
         predict: deepest_idle,
     },
     Prediction { id: "frequency_limit", topic: "freq", label: "upper frequency limit", predict: frequency_limit },
+    Prediction { id: "governor", topic: "freq", label: "frequency governor", predict: governor },
     Prediction {
         id: "memory_nodes",
         topic: "memory",
@@ -132,6 +134,33 @@ fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
     let what = word!("clock of few busy cores, where work waits for the core and not for memory");
     let (_, predicted) = speed(&as_float, |_| String::new(), true, what)?;
     Some((values, predicted))
+}
+
+/// A software governor against the hardware or a clock that is kept up; one software governor against another is a setting
+/// like others.
+fn governor(hosts: &[Snapshot]) -> Option<Answer> {
+    let of = |host: &Snapshot| {
+        let (governors, policies) = (host.freq.governors(), &host.freq.policies);
+        let driver = policies.driver.uniform()?;
+        governors.uniform().map(|governor| (governor.clone(), driver.clone()))
+    };
+    let all: Vec<(String, String)> = hosts.iter().map(of).collect::<Option<_>>()?;
+    let is_late = |(governor, driver): &(String, String)| !is_autonomous(driver) && governor != "performance";
+    let n_late = all.iter().filter(|host| is_late(host)).count();
+    if n_late == 0 || n_late == all.len() {
+        return None;
+    }
+    let mut late: Vec<&str> = all.iter().filter(|host| is_late(host)).map(|(governor, _)| governor.as_str()).collect();
+    late.dedup();
+    let text = match late == ["powersave"] {
+        true => word!("powersave holds the lowest frequency under this driver").to_string(),
+        false => say!(
+            "no size: {} raises the clock after the load has come; wakewatt doctor turns the governor and measures",
+            late.join(", ")
+        ),
+    };
+    let values = all.iter().map(|(governor, driver)| format!("{governor} ({driver})")).collect();
+    Some((values, Predicted { latency_ns: None, speed_ratio: None, text }))
 }
 
 /// With distances unknown, the number of nodes alone says how much lands elsewhere; where sockets are divided (SNC, NPS)

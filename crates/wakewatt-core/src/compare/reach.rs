@@ -58,7 +58,11 @@ pub(super) fn of(host: &Snapshot) -> Option<Reach> {
 fn of_policy(host: &Snapshot, windows: &[Window], policy: u32) -> Option<Reach> {
     let (freq, policies) = (&host.freq, &host.freq.policies);
     let cpu = policies.cpus_of(policy).and_then(CpuSet::first).unwrap_or(policy);
-    let limit = clock_window::of_cpu(windows, cpu)?.max()?.khz;
+    let window = clock_window::of_cpu(windows, cpu)?;
+    if policies.is_held_low(policy) {
+        return Some(Reach::To(window.min()?.khz));
+    }
+    let limit = window.max()?.khz;
     if policies.driver.of(policy).and_then(Fact::get).map(String::as_str) != Some("acpi-cpufreq") {
         return Some(Reach::To(limit));
     }
@@ -144,6 +148,8 @@ mod tests {
         assert_eq!(with(&[max, ("cpufreq/boost", "0")]), Some(Reach::To(2_000_000)));
         assert_eq!(with(&[max]), Some(Reach::To(2_000_000)), "no switch, no boost");
         assert_eq!(with(&[("scaling_max_freq", "1000000"), ("cpufreq/boost", "1")]), Some(Reach::To(1_000_000)));
+        let low = [("scaling_governor", "powersave"), ("scaling_min_freq", "1000000"), ("cpufreq/boost", "1"), max];
+        assert_eq!(with(&low), Some(Reach::To(1_000_000)), "powersave is static under acpi-cpufreq");
         let silent = [steps[0], ("cpuinfo_max_freq", "2000000"), max, ("cpufreq/boost", "1")];
         assert_eq!(of(&made_up(&silent)), Some(Reach::Beyond(2_000_000)));
         let cppc = [("cpu0/acpi_cppc/highest_perf", "150"), ("cpu0/acpi_cppc/nominal_perf", "100")];

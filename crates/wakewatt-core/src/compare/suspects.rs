@@ -7,7 +7,7 @@
 use super::{Comparison, predict};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
-use crate::rules::kernel_changes_between;
+use crate::rules::{Change, kernel_changes_between};
 use serde::Serialize;
 use wakewatt_words::{say, told, word};
 
@@ -89,8 +89,12 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
     }
     // A vendor's number says little, so no list of changes is read off it.
     let of_vendor = [a, b].iter().find_map(|host| host.kernel.vendor());
+    // Only what is in use on one of the hosts: the table of another processor moved nothing here.
+    let between: Vec<&Change> = kernel_changes_between(old.min(new), old.max(new))
+        .into_iter()
+        .filter(|change| change.part.concerns(a) || change.part.concerns(b))
+        .collect();
     if let Some(vendor) = of_vendor {
-        let between = kernel_changes_between(old.min(new), old.max(new));
         let list: Vec<String> = between.iter().map(|c| format!("{} ({})", told(c.what), c.since)).collect();
         let mainline = match list.is_empty() {
             true => String::new(),
@@ -110,7 +114,6 @@ fn kernel(a: &Snapshot, b: &Snapshot) -> Option<Suspect> {
         });
     }
     let is_upgrade = new > old;
-    let between = kernel_changes_between(old.min(new), old.max(new));
     let list: Vec<String> = between.iter().map(|c| format!("{} ({}, {})", told(c.what), c.since, c.source)).collect();
     let why = if list.is_empty() {
         word!("no change of idle behaviour between them is in wakewatt's list; distributions backport").to_string()

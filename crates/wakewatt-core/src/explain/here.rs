@@ -46,6 +46,18 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
     let mut told = Told::default();
     if let Some(why) = foreign(term, facts) {
         told.say(word!("not here"), why);
+        return told;
+    }
+    // Which package states there are, who limits them and what counts them is known of Intel's processors only.
+    let is_intel = facts.topology.processor().is_none_or(Processor::is_intel);
+    if term.family == Family::PackageState && !is_intel {
+        let says = word!("Linux neither shows nor limits package states of this maker's processors");
+        told.say(word!("not here"), says);
+        return told;
+    }
+    if term.family == Family::PackageState && facts.virt.is_guest() == Some(true) {
+        told.say(word!("not here"), word!("a guest: the package's states are its host's business"));
+        return told;
     }
     match term.family {
         Family::CoreState => core_state(&mut told, term, word, facts),

@@ -78,6 +78,11 @@ impl Processor {
     pub fn is_intel(&self) -> bool {
         self.vendor.as_deref() == Some("GenuineIntel")
     }
+    /// x86? Arm's have an implementer, and mainframes a vendor of their own.
+    pub fn is_x86(&self) -> bool {
+        const VENDORS: &[&str] = &["GenuineIntel", "AuthenticAMD", "HygonGenuine", "CentaurHauls", "Shanghai"];
+        self.family.is_some() || self.vendor.as_deref().is_some_and(|vendor| VENDORS.contains(&vendor))
+    }
     /// AMD, or Hygon, which follows it?
     pub fn is_amd(&self) -> bool {
         matches!(self.vendor.as_deref(), Some("AuthenticAMD" | "HygonGenuine"))

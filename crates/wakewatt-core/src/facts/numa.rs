@@ -109,17 +109,26 @@ impl Numa {
     /// Does memory of this node get used by work that asks for none? It has memory and CPUs, as far as is known: the kernel
     /// takes pages near the CPU, so a node without CPUs (MCDRAM, HBM, CXL) is used when asked for, or when others are full.
     pub fn is_careless_home(&self, node: &NumaNode) -> bool {
-        node.cpus.get().is_none_or(|cpus| !cpus.is_empty())
-            && self.has_memory.get().is_none_or(|set| set.contains(node.id))
+        node.cpus.get().is_none_or(|cpus| !cpus.is_empty()) && self.has_memory(node) != Some(false)
     }
 
-    /// The share of accesses that would be remote with random placement: 1 - 1/nodes with memory and CPUs.
+    /// Has a node memory? None where neither its size nor the list of nodes with memory is known.
+    pub fn has_memory(&self, node: &NumaNode) -> Option<bool> {
+        let listed = || self.has_memory.get().map(|set| set.contains(node.id));
+        node.total_bytes.get().map(|bytes| *bytes > 0).or_else(listed)
+    }
+
+    /// The share of accesses that would be remote with random placement: 1 - 1/nodes with memory and CPUs, and all of them
+    /// for CPUs whose node has no memory.
     pub fn random_remote_ratio(&self) -> Option<f64> {
-        let n = match self.nodes.is_empty() {
-            true => self.has_memory.get().or(self.online.get())?.len(),
-            false => self.nodes.iter().filter(|node| self.is_careless_home(node)).count(),
-        };
-        (n > 0).then(|| 1.0 - 1.0 / n as f64)
+        if self.nodes.is_empty() {
+            let n = self.has_memory.get().or(self.online.get())?.len();
+            return (n > 0).then(|| 1.0 - 1.0 / n as f64);
+        }
+        let homes = self.nodes.iter().filter(|node| self.is_careless_home(node)).count() as f64;
+        let has_cpus = |node: &&NumaNode| node.cpus.get().is_none_or(|cpus| !cpus.is_empty());
+        let without = self.nodes.iter().filter(has_cpus).filter(|n| !self.is_careless_home(n)).count() as f64;
+        (homes > 0.0).then(|| (homes - 1.0 + without) / (homes + without))
     }
 
     /// The node of a CPU.

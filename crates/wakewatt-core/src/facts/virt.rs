@@ -48,6 +48,11 @@ pub struct Clue {
 }
 
 impl Clue {
+    /// KVM, whoever runs it?
+    pub fn is_kvm(&self) -> bool {
+        self.name.starts_with("KVM")
+    }
+
     /// What it says, for people.
     pub fn shown(&self) -> &str {
         if self.says == IS_THERE { word!("is there") } else { &self.says }
@@ -121,7 +126,7 @@ impl Domain for Virt {
 
 /// Arm's processors have `Features`, among which is no such flag: there it is absent, not malformed. A list that may be cut short does
 /// not say that it is missing.
-fn hypervisor_flag(src: &dyn Source) -> Fact<bool> {
+pub(super) fn hypervisor_flag(src: &dyn Source) -> Fact<bool> {
     let why = |kind, reason: &str| Fact::Gap(Gap::from_read(CPUINFO, &ReadError::new(kind, reason)));
     let found = fact(src, CPUINFO, |text| {
         let flags = text.lines().find_map(|l| l.strip_prefix("flags"));

@@ -88,7 +88,7 @@ pub enum Certainty {
 /// Reads them off the facts; wants the topics idle, topology, qos, msr, boot, network and storage.
 pub fn read(facts: &Snapshot) -> PackageStates {
     let mut all = PackageStates::default();
-    if facts.topology.is_guest() == Some(true) {
+    if facts.topology.is_guest() == Some(true) || facts.virt.is_guest() == Some(true) {
         all.cannot_tell.push(word!("a guest: the package's states are its host's business").into());
         return all;
     }

@@ -8,7 +8,7 @@
 //! no remedy takes the shallow state away.
 
 use super::idle_disabled_by_user::switch;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
@@ -29,9 +29,13 @@ impl Rule for BiosDisabledStates {
     fn question(&self) -> &'static str {
         word!("is an idle state off only by default, or on against the default?")
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let states = &evidence.facts.idle.states;
         let (mut off, mut on, mut shallow) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_uneven = false;
         // What every CPU of a set has on: by default, which bounds its wake-ups already, and now.
         let deepest = |cpus: &CpuSet, is_on: &dyn Fn(&IdleState) -> CpuSet| {
             let reaches = |s: &&IdleState| !cpus.is_empty() && cpus.minus(&is_on(s)).is_empty();
@@ -46,7 +50,9 @@ impl Rule for BiosDisabledStates {
             // What cannot be placed is taken for deep.
             let is_deeper_than = |bound: u64| latency_ns(state).is_none_or(|ns| ns > bound);
             let (saved, bound) = (deepest(&disabled, &now), deepest(&enabled, &by_default));
+            let is_both = !disabled.is_empty() && !enabled.is_empty();
             for (cpus, bound, list) in [(disabled, saved, &mut off), (enabled, bound, &mut on)] {
+                is_uneven |= is_both && is_deeper_than(bound);
                 match (cpus.is_empty(), is_deeper_than(bound)) {
                     (true, _) => {}
                     (false, true) => list.push((state, cpus)),
@@ -92,6 +98,7 @@ impl Rule for BiosDisabledStates {
                 word!("Disabling it: more watts when idle."),
             )
         };
+        let weight = if is_uneven { Weight::Problem } else { weight };
         let mut finding = Finding::new(self, weight, Confidence::High, title, Cost::unknown(text));
         for (state, cpus) in off.iter().chain(&on) {
             let folder =
@@ -118,7 +125,12 @@ mod tests {
         let said = ask(&BiosDisabledStates, &off);
         assert_eq!(said, "yes note unknown: off by default, but root could enable it: c6 (170us) on all 2 cpus");
         let on = icx() + &default + &at(1, "disable", "1");
-        assert!(ask(&BiosDisabledStates, &on).starts_with("yes risk unknown: enabled against the default"));
+        assert!(
+            ask(&BiosDisabledStates, &on).starts_with("yes problem unknown: enabled against the default"),
+            "uneven"
+        );
+        let all = icx() + &default;
+        assert!(ask(&BiosDisabledStates, &all).starts_with("yes risk unknown: enabled against the default"));
         assert!(ask(&BiosDisabledStates, &icx()).starts_with("no"));
         assert!(ask(&BiosDisabledStates, "").starts_with("cannot tell"));
     }

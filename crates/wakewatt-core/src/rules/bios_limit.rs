@@ -3,7 +3,7 @@
 //! `bios_limit` (acpi-cpufreq, from _PPC) is the highest frequency the firmware allows now; it falls with a power cap
 //! or a broken power supply. Held against the highest step of the table, since boost lies beyond both.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::clock_window::{self, By, Window};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
@@ -18,6 +18,9 @@ impl Rule for BiosLimit {
     }
     fn question(&self) -> &'static str {
         word!("does the firmware limit the frequency?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal, Where::BiosLimit]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;

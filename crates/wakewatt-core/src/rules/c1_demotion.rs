@@ -4,11 +4,10 @@
 //! kernel's counters say C6 while the core was in C1: usage and time are what was asked, not what was reached. It
 //! lowers latency and costs watts. Older kernels have no file; MSR 0xE2 bits 26 and 28 say the same there.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
-use crate::budget::DEEP_NS;
-use crate::enterable::{self, WhenIdle};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
+use crate::enterable::{self, Instead, State, WhenIdle};
 use crate::evidence::Evidence;
-use wakewatt_words::word;
+use wakewatt_words::{say, word};
 
 pub(super) struct C1Demotion;
 
@@ -30,12 +29,17 @@ impl Rule for C1Demotion {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
-        let register = evidence.facts.msr.is_set("pkg_cst_config", "c1_demotion");
-        let (path, says) = match (demotion.get(), register) {
-            (Some(true), _) => ("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1"),
-            (None, Some(true)) => ("MSR 0xe2 bit 26", "set"),
+        let register = evidence.facts.msr.field("pkg_cst_config", "c1_demotion").filter(|bits| !bits.is_unknown());
+        let set = register.as_ref().map(|bits| (bits, bits.cpus_where(|bit| *bit != 0)));
+        let (path, says, on) = match (demotion.get(), set) {
+            (Some(true), _) => ("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1".to_string(), None),
             (Some(false), _) => return Answer::no(word!("intel_c1_demotion is off")),
-            (None, Some(false)) => return Answer::no(word!("bit 26 of MSR 0xe2 is clear")),
+            (None, Some((_, cpus))) if cpus.is_empty() => return Answer::no(word!("bit 26 of MSR 0xe2 is clear")),
+            (None, Some((bits, cpus))) => {
+                let reach = extent::of_register(&evidence.facts, bits, &cpus);
+                let is_uneven = !extent::read_on(bits).minus(&cpus).is_empty();
+                ("MSR 0xe2 bit 26", say!("set on {reach}"), Some((reach, is_uneven)))
+            }
             (None, None) => {
                 let because = demotion.gap().map_or(word!("nothing tells").to_string(), ToString::to_string);
                 return Answer::cannot_tell(
@@ -48,25 +52,30 @@ impl Rule for C1Demotion {
             }
         };
         let all = enterable::of(&evidence.facts);
-        let open: Vec<&str> = all
-            .iter()
-            .flat_map(|group| group.open())
-            .filter(|state| state.row.exit_latency_ns.is_some_and(|ns| ns >= DEEP_NS))
-            .map(|state| state.row.name.as_str())
-            .collect();
-        if all.iter().any(|group| group.when_idle != WhenIdle::Unknown) && open.is_empty() {
+        let is_demoted = |state: &&State| state.instead.contains(&Instead::C1);
+        let open = all.iter().flat_map(|group| group.open()).filter(is_demoted);
+        let deep = open.max_by_key(|state| state.row.exit_latency_ns).map(|state| state.row.name.as_str());
+        if all.iter().any(|group| group.when_idle != WhenIdle::Unknown) && deep.is_none() {
             return Answer::no(word!("C1 demotion is on, and no CPU can enter a state that it would demote"));
         }
         let cost = Cost::unknown(word!(
             "the counters of deep states overstate them: some of that sleep was in C1; watts not saved, latency not \
                 paid"
         ));
-        let title = word!("C1 demotion is on: the hardware may turn a request for C6 into C1");
+        let deep = deep.unwrap_or(word!("a deep idle state"));
+        let title = match &on {
+            // One file for the whole machine.
+            None => say!("C1 demotion is on: the hardware may turn a request for {deep} into C1"),
+            Some((reach, _)) => {
+                say!("C1 demotion is on for {reach}: the hardware may turn a request for {deep} into C1")
+            }
+        };
+        let weight = if on.is_some_and(|(_, is_uneven)| is_uneven) { Weight::Problem } else { Weight::Note };
         // Firmware's lock of the register covers its lower half only (SDM volume 4), not these bits.
         let knob = if demotion.get().is_some() { "idle.c1_demotion" } else { "msr.c1_demotion" };
-        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+        Finding::new(self, weight, Confidence::High, title, cost)
             .on(path, says)
-            .step(knob, None, "off", path, word!("C6 where the kernel asks for it"))
+            .step(knob, None, "off", path, word!("the state that the kernel asks for"))
             .remedy(
                 word!("Nothing, if latency matters. To save power on a mostly idle machine, switch it off and measure watts."),
                 word!("Switched off: deeper sleep, slower wake-ups."),

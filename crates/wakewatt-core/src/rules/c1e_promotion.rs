@@ -5,7 +5,7 @@
 //! bit stands, and the kernel still claims 1us or 2us for "C1". A budget that resolves to C1 then buys C1E. Sources: Intel SDM
 //! volume 4, MSR_POWER_CTL; intel/pepc, "C-state Namespaces".
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent, on_cpus};
 use crate::budget::is_plain_c1;
 use crate::enterable;
 use crate::evidence::Evidence;
@@ -54,10 +54,13 @@ impl Rule for C1ePromotion {
         };
         let claim = state.exit_latency_ns.known().map(|(_, ns)| *ns).min();
         let claims = claim.map_or(String::new(), |ns| say!(", which claims {}", show_ns(ns)));
-        let title = say!("{}{claims}, is entered as C1E on {cpus}", state.label(), cpus = facts.cpus.extent(&cpus));
+        let reach = extent::of_register(facts, &bit, &cpus);
+        let title = say!("{}{claims}, is entered as C1E on {cpus}", state.label(), cpus = reach);
+        let is_uneven = !extent::read_on(&bit).minus(&cpus).is_empty();
+        let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let cost = Cost::unknown(word!("leaving C1E takes longer than the claim of C1; by how much is not measured"));
         let on = on_cpus(facts, &cpus);
-        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+        Finding::new(self, weight, Confidence::High, title, cost)
             .on("MSR 0x1fc bit 1", say!("set on {cpus}", cpus = cpus.named()))
             .on(format!("/sys/devices/system/cpu/cpu*/cpuidle/state{}/latency", state.index), claim.map_or("?".into(), show_ns))
             .step("msr.c1e_promotion", on, "off", "MSR 0x1fc bit 1", word!("C1 where the kernel asks for C1"))

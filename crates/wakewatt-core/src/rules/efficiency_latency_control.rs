@@ -4,10 +4,12 @@
 //! `elc_floor_freq_khz`, and above another it rises at once. An application that reads memory now and then on an
 //! otherwise idle box finds it at the floor. Firmware has two modes, *optimized power* (floor 1.2 GHz on compute dies) and
 //! *latency optimized*, where floor and thresholds are 0, every utilisation is above the threshold and the clock stays at
-//! its top. I/O dies have settings of their own, but serve no core and no L3. Sources: intel/pcm,
-//! "Latency Optimized Mode" and bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
+//! its top. I/O dies have settings of their own, but serve no core and no L3. Kernels up to 6.12 do not say what a domain
+//! serves (`agent_types`): where the clock of any domain falls, that is said of the domains, and what they serve is left open.
+//! Dies of one kind whose settings differ are a problem. Sources: intel/pcm, "Latency Optimized Mode" and
+//! bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, khz_word, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::{DomainKind, UncoreDomain};
 use crate::units::show_khz;
@@ -35,6 +37,16 @@ impl Die<'_> {
         let is_high_always = self.domain.elc_high_threshold_ratio.get() == Some(&0.0)
             && self.domain.is_elc_high_threshold_on.get() == Some(&true);
         self.low == 0.0 && (is_high_always || self.floor >= self.max)
+    }
+    /// Does the clock fall when the die is idle?
+    fn falls(&self) -> bool {
+        !self.is_latency_optimised() && self.lowest() < self.max
+    }
+    /// Are the settings of a die of the same kind others?
+    fn differs(&self, other: &Die) -> bool {
+        let set = |die: &Die| (die.falls(), die.falls().then(|| die.lowest()));
+        let is_like = self.max == other.max && self.domain.initial_max_khz.get() == other.domain.initial_max_khz.get();
+        is_like && set(self) != set(other)
     }
     /// Where the clock falls to: the floor counts for nothing below the lower limit.
     fn lowest(&self) -> u64 {
@@ -73,26 +85,37 @@ impl Rule for EfficiencyLatencyControl {
         let uncore = &evidence.facts.uncore;
         let with: Vec<&UncoreDomain> = uncore.deciding().filter(|d| d.has_elc()).collect();
         if with.is_empty() {
-            return match uncore.none_because.as_ref().or(uncore.domains.iter().find_map(|d| d.elc_floor_khz.gap())) {
+            // Only processors whose dies have clusters have it.
+            let clusters = uncore.domains.iter().filter(|d| !d.is_whole_die());
+            return match uncore.none_because.as_ref().or(clusters.filter_map(|d| d.elc_floor_khz.gap()).next()) {
                 Some(gap) => Answer::gap(gap),
                 None => Answer::no(word!("no uncore domain has efficiency latency control (Xeon 6 and later)")),
             };
         }
-        let dies: Vec<Die> =
-            with.iter().filter(|d| d.kind() == DomainKind::Compute).filter_map(|d| Die::of(d)).collect();
+        let serving = with.iter().filter(|d| matches!(d.kind(), DomainKind::Compute | DomainKind::WholeDie));
+        let dies: Vec<Die> = serving.filter_map(|d| Die::of(d)).collect();
+        // Without agent_types nothing tells which of them serve cores.
+        let untold = with.iter().filter(|d| d.kind() == DomainKind::Unknown).filter_map(|d| Die::of(d));
+        let (dies, things) = match dies.is_empty() {
+            true => (untold.collect::<Vec<_>>(), Things::UncoreDomains),
+            false => (dies, Things::ComputeDies),
+        };
         let Some(first) = dies.first() else {
             return Answer::cannot_tell(
-                word!("which of the uncore domains serve cores is not told (agent_types), or their thresholds are not"),
-                word!("a kernel after 6.12 tells it; wakewatt inspect uncore"),
+                word!("the thresholds of efficiency latency control are not readable"),
+                word!("wakewatt inspect uncore, as root"),
             );
         };
-        if let Some(falls) = dies.iter().find(|die| !die.is_latency_optimised() && die.lowest() < die.max) {
-            return self.may_fall(falls, &dies);
+        if dies.iter().any(Die::falls) {
+            return self.may_fall(&dies, things);
         }
-        let title = say!(
-            "The compute dies' uncore clock stays at {}: efficiency latency control is in latency-optimised mode",
-            show_khz(first.max)
-        );
+        let names: Vec<&str> = dies.iter().map(|die| die.domain.name.as_str()).collect();
+        let why = match dies.iter().all(Die::is_latency_optimised) {
+            true => word!("efficiency latency control is in latency-optimised mode"),
+            false => word!("the efficiency floor is as high as the upper limit"),
+        };
+        let title =
+            say!("The uncore clock stays at {} on {}: {why}", show_khz(first.max), things.extent(&names, dies.len()));
         let cost = Cost::unknown(word!("no latency; watts while idle; how many is not known here"));
         let finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
         dies.iter()
@@ -108,22 +131,35 @@ impl Rule for EfficiencyLatencyControl {
 }
 
 impl EfficiencyLatencyControl {
-    fn may_fall(&self, falls: &Die, dies: &[Die]) -> Answer {
+    fn may_fall(&self, dies: &[Die], things: Things) -> Answer {
+        let falling: Vec<&Die> = dies.iter().filter(|die| die.falls()).collect();
+        let lowest = falling.iter().min_by_key(|die| die.lowest()).or(falling.first());
+        let Some(falls) = lowest else { return Answer::no(word!("no clock falls")) };
         let package = falls.domain.package_id.get();
         let now = falls.domain.current_khz.get().map_or(String::new(), |now| say!("; {} now", show_khz(*now)));
+        let names: Vec<&str> = falling.iter().map(|die| die.domain.name.as_str()).collect();
         let title = say!(
-            "The compute dies' uncore clock falls from {} to {} below {} utilisation{now}",
+            "The uncore clock falls from {} to {} below {} utilisation, on {}{now}",
             show_khz(falls.max),
             show_khz(falls.lowest()),
-            percent(falls.low)
+            percent(falls.low),
+            things.extent(&names, dies.len())
         );
+        let is_uneven = dies.iter().any(|a| dies.iter().any(|b| a.differs(b)));
+        let weight = if is_uneven { Weight::Problem } else { Weight::Note };
+        let is_told = things == Things::ComputeDies;
+        let confidence = if is_told { Confidence::High } else { Confidence::Medium };
         let cost = Cost::unknown(word!("slower L3 and memory for rare requests on an idle box; not measured"));
-        let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
+        let mut finding = Finding::new(self, weight, confidence, title, cost);
         for die in dies {
             finding = die.on(finding);
         }
+        if !is_told {
+            let says = word!("not there (kernels up to 6.12): which domains serve cores is not known");
+            finding = finding.on(format!("{ROOT}/uncore*/agent_types"), says);
+        }
         // One socket, to be compared with the others; dies without L3 are left as they are.
-        for die in dies.iter().filter(|d| d.domain.package_id.get() == package && d.lowest() < d.max) {
+        for die in falling.iter().filter(|d| d.domain.package_id.get() == package && is_told) {
             let is_all = die.domain.initial_max_khz.get().or(Some(&die.max)) == Some(&die.max);
             let to = if is_all { "max".into() } else { khz_word(die.max) };
             let path = format!("{ROOT}/{}/elc_floor_freq_khz", die.domain.name);
@@ -167,7 +203,7 @@ mod tests {
             + &die(3, 1, COMPUTE, power);
         assert_eq!(
             ask(&EfficiencyLatencyControl, &host),
-            "yes note unknown: the compute dies' uncore clock falls from 2.2ghz to 1.2ghz below 11 % utilisation"
+            "yes note unknown: the uncore clock falls from 2.2ghz to 1.2ghz below 11 % utilisation, on all 3 compute dies"
         );
         assert_eq!(
             plan(&EfficiencyLatencyControl, &host),
@@ -175,14 +211,25 @@ mod tests {
         );
         let latency = die(0, 0, COMPUTE, (0, 0, 0)) + &die(1, 0, "io", power);
         let said = ask(&EfficiencyLatencyControl, &latency);
-        assert!(said.contains("stays at 2.2ghz: efficiency latency control is in latency-optimised mode"), "{said}");
+        assert!(
+            said.contains("stays at 2.2ghz on uncore00: efficiency latency control is in latency-optimised mode"),
+            "{said}"
+        );
         assert_eq!(plan(&EfficiencyLatencyControl, &latency), "");
     }
 
     #[test]
-    fn nothing_is_said_of_dies_that_do_not_tell() {
-        let silent = die(0, 0, "", (1_200_000, 11, 95));
-        assert!(ask(&EfficiencyLatencyControl, &silent).starts_with("cannot tell: which of the uncore domains"));
+    fn dies_that_do_not_tell_and_dies_that_differ() {
+        let silent =
+            |n, floor| die(n, 0, "", (floor, 11, 95)).replace(&format!("//- {ROOT}/uncore0{n}/agent_types\n\n"), "");
+        let said = ask(&EfficiencyLatencyControl, &(silent(0, 800_000) + &silent(1, 1_200_000)));
+        assert!(
+            said.starts_with("yes") && said.ends_with("to 800mhz below 11 % utilisation, on all 2 uncore domains"),
+            "{said}"
+        );
+        let uneven = die(0, 0, "core cache", (1_200_000, 11, 95)) + &die(1, 0, "core cache", (2_200_000, 0, 0));
+        let said = ask(&EfficiencyLatencyControl, &uneven);
+        assert!(said.starts_with("yes problem") && said.ends_with("on uncore00 only, of 2 compute dies"), "{said}");
         let old = format!("//- {ROOT}/package_00_die_00/min_freq_khz\n800000\n");
         assert!(!ask(&EfficiencyLatencyControl, &old).starts_with("yes"));
         assert!(ask(&EfficiencyLatencyControl, "").starts_with("cannot tell"));

@@ -14,6 +14,9 @@ use wakewatt_words::{say, word};
 
 const PATH: &str = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
 
+/// What the kernel makes of a firmware 0 at boot.
+const FROM_ZERO: u64 = 6;
+
 /// What the bias moves on this machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -103,18 +106,26 @@ impl Rule for Epb {
                 word!("turbo and uncore may rise later; little where the hardware manages the clock; not measured")
             }
         };
+        // A 6 may be the kernel's; any other value is the firmware's own, or somebody's.
+        let is_six = bias.known().any(|(_, v)| *v == FROM_ZERO);
+        let why = match is_six {
+            true => word!("the bias the firmware may have had"),
+            false => word!("performance, the other end of the scale"),
+        };
+        let what = match is_six {
+            true => word!(
+                "Set 0 where latency matters. The kernel makes 6 of a firmware 0: if its log says so (ENERGY_PERF_BIAS), \
+                 the BIOS setting was undone at boot and is undone again at the next."
+            ),
+            false => word!("Set 0 where latency matters. It is lost with the next reboot: the BIOS has it for good."),
+        };
         let on = on_cpus(&evidence.facts, &bias.cpus_where(|v| *v > 0));
         let confidence = if role == Role::Leads { Confidence::Medium } else { Confidence::Low };
         Finding::new(self, weight, confidence, title, Cost::unknown(cost))
-        .on(PATH, words.join(", "))
-        .step("freq.epb", on, "performance", PATH, word!("the bias the firmware may have had"))
-        .remedy(
-            word!("Set 0 where latency matters. The kernel makes 6 of a firmware 0: if its log says so (ENERGY_PERF_BIAS), \
-                    the BIOS setting was undone at boot and is undone again at the next."),
-            word!("Watts at partial load."),
-            "wakewatt inspect freq",
-        )
-        .yes()
+            .on(PATH, words.join(", "))
+            .step("freq.epb", on, "performance", PATH, why)
+            .remedy(what, word!("Watts at partial load."), "wakewatt inspect freq")
+            .yes()
     }
 }
 
@@ -154,6 +165,17 @@ mod tests {
         assert!(said.starts_with("yes note") && said.ends_with("management of the clock takes"), "{said}");
         assert!(check(4, led).starts_with("yes note") && check(0, led).starts_with("no"));
         assert!(check(15, own).starts_with("yes risk"));
+        let remedy = |v: u8| {
+            let host = format!(
+                "{root}/online\n0\n{root}/cpu0/power/energy_perf_bias\n{v}\n{root}/cpufreq/policy0/affected_cpus\n0\n
+                 {root}/cpufreq/policy0/scaling_driver\nintel_pstate\n//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\nflags : epb\n"
+            );
+            match Epb.check(&super::super::testing::evidence(&host)) {
+                Answer::Yes(found) => found.remedy,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(remedy(6).contains("makes 6 of a firmware 0") && !remedy(7).contains('6'), "{}", remedy(7));
         assert!(check(0, own).starts_with("no"));
         assert!(ask(&Epb, "").starts_with("cannot tell"));
     }

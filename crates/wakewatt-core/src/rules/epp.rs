@@ -7,8 +7,9 @@
 //! file writes the energy bias instead, and rule.epb speaks. Under governor performance the driver forces `performance`; a
 //! write then fails with EBUSY, so the governor comes first (docs/knobs/frequency.md; admin-guide/pm/intel_pstate.rst).
 
+use super::epb::Epb;
 use super::hwp_hidden::is_led_by_bias;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, deferred, on_cpus};
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::EnergyPreference;
 use wakewatt_words::{say, word};
@@ -57,6 +58,9 @@ impl Rule for Epp {
     fn is_choice(&self) -> bool {
         true
     }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::EnergyPreference]
+    }
     fn check(&self, evidence: &Evidence) -> Answer {
         let policies = &evidence.facts.freq.policies;
         let all = policies.by_cpu(&policies.energy_preference);
@@ -70,10 +74,11 @@ impl Rule for Epp {
         if worst == 0 && !is_uneven {
             return Answer::no(word!("the preference is performance"));
         }
-        if is_led_by_bias(&evidence.facts) == Some(true) {
-            return Answer::no(word!(
-                "the hardware takes no preference (no hwp_epp): the file writes the energy bias, see rule.epb"
-            ));
+        if is_led_by_bias(&evidence.facts) == Some(true) && !is_uneven {
+            let because =
+                word!("the hardware takes no preference (no hwp_epp): the file writes the energy bias, see rule.epb");
+            let alone = || Answer::no(word!("the hardware takes no preference (no hwp_epp)"));
+            return deferred(&Epb, evidence, because).unwrap_or_else(alone);
         }
         // What the hardware was given, where every CPU that was read was given the same.
         let raw = evidence.facts.msr.field("hwp_request", "epp").and_then(|epp| epp.uniform().copied());
@@ -168,6 +173,12 @@ mod tests {
                 .ends_with("balance_performance (epp 32 of 255) on all 2 cpus, near performance")
         );
         assert!(ask(&Epp, &host("80002808", has)).contains("(epp 128 of 255) on all 2 cpus, between"));
-        assert!(ask(&Epp, &host("80002808", "hwp epb")).starts_with("no: the hardware takes no preference"));
+        assert!(ask(&Epp, &host("80002808", "hwp epb")).starts_with("cannot tell"), "as rule.epb, which knows no bias");
+        let bias = |v: u8| -> String {
+            (0..2).map(|n| format!("//- /sys/devices/system/cpu/cpu{n}/power/energy_perf_bias\n{v}\n")).collect()
+        };
+        let led = |v: u8| ask(&Epp, &(host("80002808", "hwp epb") + &bias(v)));
+        assert!(led(7).starts_with("no: the hardware takes no preference (no hwp_epp): the file writes"));
+        assert_eq!(led(0), "no: the hardware takes no preference (no hwp_epp)");
     }
 }

@@ -25,14 +25,22 @@ pub fn first(rulings: &[Ruling]) -> Option<(usize, &Finding, Because)> {
             _ => None,
         });
         let all: Vec<_> = all.collect();
+        // A placeholder or a hint comes first only where nothing better known does.
+        let is_sure = |finding: &Finding| finding.confidence != Confidence::Low || is_measured(finding);
+        let has_sure = all.iter().any(|(_, finding, _)| is_sure(finding));
+        let all: Vec<_> = all.into_iter().filter(|(_, finding, _)| is_sure(finding) || !has_sure).collect();
         let heaviest = all.first()?.1.weight;
         let has_plan = all.iter().find(|(_, finding, _)| finding.weight == heaviest && finding.plan.is_some());
         has_plan.or(all.first()).copied()
     })
 }
 
+fn is_measured(finding: &Finding) -> bool {
+    finding.cost.basis == CostBasis::Measured
+}
+
 fn belongs(ruling: &Ruling, finding: &Finding, because: Because) -> bool {
-    let is_measured = finding.cost.basis == CostBasis::Measured;
+    let is_measured = is_measured(finding);
     // What rests on little is no fault yet; what was measured in a busy hour was measured.
     let is_heavy = finding.weight != Weight::Note && (is_measured || finding.confidence != Confidence::Low);
     let is_choice = is_choice(&ruling.rule, finding.weight);
@@ -100,6 +108,14 @@ mod tests {
         let (a, b) = (make("rule.a", Weight::Problem, false), make("rule.b", Weight::Problem, true));
         assert_eq!(of(&[a.clone(), b]), Some(("rule.b", Because::ToMend)));
         assert_eq!(of(&[a, make("rule.c", Weight::Risk, true)]), Some(("rule.a", Because::ToMend)));
+        // A choice that rests on a placeholder comes behind one that does not.
+        let mut placeholder = make("rule.deep-idle-vs-latency", Weight::Risk, true);
+        if let Answer::Yes(finding) = &mut placeholder.answer {
+            finding.confidence = Confidence::Low;
+        }
+        let governor = make("rule.governor", Weight::Risk, true);
+        assert_eq!(of(&[placeholder.clone(), governor]), Some(("rule.governor", Because::Choice)));
+        assert_eq!(of(&[placeholder]), Some(("rule.deep-idle-vs-latency", Because::Choice)));
         let mut hint = make("rule.d", Weight::Risk, false);
         if let Answer::Yes(finding) = &mut hint.answer {
             finding.confidence = Confidence::Low;

@@ -1,6 +1,7 @@
 //! Is a frequency driver or mode in charge that leaves something unused?
 //!
-//! intel_pstate in passive mode calls itself intel_cpufreq and takes generic governors; EPYC servers run acpi-cpufreq
+//! intel_pstate in passive mode calls itself intel_cpufreq and takes generic governors. Without HWP, or without its energy
+//! preference, that is the kernel's own choice since 5.8; only where HWP could choose did somebody turn it. EPYC servers run acpi-cpufreq
 //! with a few steps although CPPC offers the whole range, because amd_pstate is not loaded there by default: up to family 19h by
 //! no kernel, from family 1Ah (Turin) on before 6.13 (docs/knobs/frequency.md). Neither is a fault; both explain why knobs are missing. amd_pstate is no advice everywhere: it
 //! refuses where the firmware's `_CPC` leaves the nominal or lowest frequency empty (0 in `acpi_cppc/*_freq`), and without the
@@ -8,11 +9,12 @@
 //! register. On ProLiant and Oracle machines the firmware may keep the P-states for itself. Source: Documentation/admin-guide/pm/
 //! amd-pstate.rst ("full MSR support" and "shared memory support").
 
-use super::governor::is_autonomous;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::evidence::Evidence;
 use crate::fact::PerCpu;
+use crate::facts::Snapshot;
 use crate::facts::freq::Freq;
+use crate::facts::freq::policies::is_autonomous;
 use crate::facts::kernel::KernelVersion;
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
@@ -44,6 +46,12 @@ impl Rule for FrequencyDriver {
         let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
         let (title, what) = match driver {
             driver if is_autonomous(driver) => return Answer::no(say!("{driver} lets the hardware choose")),
+            "intel_cpufreq" if is_passive_by_default(&evidence.facts) => {
+                return Answer::no(word!(
+                    "without HWP the kernel runs intel_pstate in passive mode (intel_cpufreq, since 5.8), and a governor \
+                     chooses the clock"
+                ));
+            }
             "intel_cpufreq" => (
                 word!("intel_pstate runs in passive mode (intel_cpufreq): a software governor chooses the clock"),
                 word!(
@@ -127,6 +135,19 @@ impl Rule for FrequencyDriver {
     }
 }
 
+/// Does the kernel itself choose intel_pstate's passive mode on this processor? It does where it does not use HWP, which wants
+/// the energy preference; until 5.8 it ran the driver's own algorithm there.
+fn is_passive_by_default(facts: &Snapshot) -> bool {
+    let is_new = facts.kernel.version.get().is_none_or(|v| *v >= KernelVersion::new(5, 8, 0));
+    let is_without = match facts.msr.is_set("pm_enable", "hwp") {
+        Some(is_on) => !is_on,
+        None => {
+            facts.topology.has_flag("hwp_epp") == Some(false) || facts.boot.argument("intel_pstate") == Some("no_hwp")
+        }
+    };
+    is_new && is_without
+}
+
 /// Does CPPC say 0 for a frequency that amd_pstate needs?
 fn is_empty(freq: &Freq) -> bool {
     let has_zero = |khz: &PerCpu<u64>| khz.known().any(|(_, khz)| *khz == 0);
@@ -143,6 +164,17 @@ mod tests {
         let check = |driver: &str| ask(&FrequencyDriver, &policy(&[("scaling_driver", driver)]));
         assert!(check("intel_cpufreq").starts_with("yes note unknown: intel_pstate runs in passive mode"));
         assert!(check("intel_pstate").starts_with("no"));
+        let xeon = |flags: &str, release: &str| {
+            let info = |n: u32| {
+                format!("processor : {n}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nflags : {flags}\n")
+            };
+            let kernel = format!("//- /proc/sys/kernel/osrelease\n{release}\n");
+            let host = policy(&[("scaling_driver", "intel_cpufreq")]);
+            ask(&FrequencyDriver, &(host + &format!("//- /proc/cpuinfo\n{}{}", info(0), info(1)) + &kernel))
+        };
+        assert!(xeon("fpu epb", "6.1.0").starts_with("no: without HWP the kernel runs intel_pstate in passive mode"));
+        assert!(xeon("fpu epb hwp hwp_epp", "6.1.0").starts_with("yes note"), "HWP could choose");
+        assert!(xeon("fpu epb", "5.4.0").starts_with("yes note"), "before 5.8 somebody chose it");
         assert!(check("acpi-cpufreq").starts_with("no"), "no CPPC is known");
         let amd = policy(&[("scaling_driver", "acpi-cpufreq")])
             + "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : AuthenticAMD\ncpu family : 25\nprocessor : 1\nvendor_id : AuthenticAMD\ncpu family : 25\n

@@ -6,6 +6,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
+use crate::facts::virt::Clue;
 use wakewatt_words::{say, word};
 
 pub(super) struct GuestHypervisor;
@@ -54,12 +55,12 @@ impl Rule for GuestHypervisor {
                 finding
                     .remedy(
                         say!(
-                            "Only the host can change: its idle states and latency limits, halt polling \
-                            (kvm.halt_poll_ns), which physical CPU a virtual one runs on, the clock speed, and \
-                            steal. {}",
+                            "Only the host can change: its idle states and latency limits, {}which physical CPU a virtual one \
+                             runs on, the clock speed, and steal. {}",
+                            if clue.is_some_and(Clue::is_kvm) { word!("halt polling (kvm.halt_poll_ns), ") } else { "" },
                             inside
                         ),
-                        word!("Halt polling and CPUs of one's own cost the host CPU time."),
+                        word!("What a guest gets for itself, CPUs or polling, costs the host CPU time."),
                         word!("wakewatt measure wakeup in the guest, before and after a change on the host"),
                     )
                     .yes()

@@ -18,7 +18,7 @@ impl Rule for HwpDynamicBoost {
         word!("is the boost for tasks that waited for I/O switched off?")
     }
     fn applies(&self) -> &'static [Where] {
-        &[Where::Intel, Where::BareMetal]
+        &[Where::Intel, Where::BareMetal, Where::Hwp]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let boost = &evidence.facts.freq.intel_pstate.is_hwp_dynamic_boost_on;

@@ -4,6 +4,7 @@
 //! makes latency limits void, `nohz=off` keeps the tick and brings ladder (docs/knobs/idle.md). They are often inherited from
 //! an old tuning guide.
 
+use super::arguments_ignored::ignored;
 use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
 use crate::enterable::{self, Cause};
@@ -105,7 +106,7 @@ fn arguments() -> [Argument; 10] {
 }
 
 /// The arguments of this boot that decide about idle here, each with its value. Left out is what its driver never reads
-/// (rule.processor-max-cstate-ignored), and what makes CPUs spin (rule.polling-by-accident).
+/// (rule.processor-max-cstate-ignored, rule.arguments-ignored), and what makes CPUs spin (rule.polling-by-accident).
 fn in_force(evidence: &Evidence) -> Vec<(Argument, String)> {
     let facts = &evidence.facts;
     let all = enterable::of(facts);
@@ -113,8 +114,12 @@ fn in_force(evidence: &Evidence) -> Vec<(Argument, String)> {
         Some(Cause::BootArgument(argument)) => Some(*argument),
         _ => None,
     });
+    let ignored = ignored(facts);
     let found = arguments().into_iter().filter_map(|argument| {
         let value = facts.boot.argument(argument.name)?;
+        if ignored.iter().any(|other| other.name == argument.name) {
+            return None;
+        }
         // intel_idle.max_cstate=0 is read before the driver hands over.
         let is_hand_over = argument.name == "intel_idle.max_cstate" && value == "0";
         let is_read = match (argument.read_by, facts.idle.driver.get()) {
@@ -205,6 +210,8 @@ mod tests {
         assert!(ask(&IdleBootArguments, &acpi_only).starts_with("no"), "intel_idle does not read it");
         let spins = icx() + "//- /proc/cmdline\nidle=poll\n";
         assert!(ask(&IdleBootArguments, &spins).starts_with("no"), "rule.polling-by-accident reports it");
+        let arm = "//- /proc/cpuinfo\nprocessor : 0\nCPU implementer : 0x41\n//- /proc/cmdline\nidle=halt\n";
+        assert!(ask(&IdleBootArguments, arm).starts_with("no"), "Arm reads no idle=");
         assert!(ask(&IdleBootArguments, "").starts_with("cannot tell"));
     }
 }

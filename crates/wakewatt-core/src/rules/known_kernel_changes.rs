@@ -44,21 +44,24 @@ pub enum Part {
 }
 
 impl Part {
-    /// Is it in use? What is not known is not left out.
-    fn concerns(self, facts: &Snapshot) -> bool {
+    /// Is it in use? What is not known is not left out, but the table of one processor is nothing to another's.
+    pub fn concerns(self, facts: &Snapshot) -> bool {
         let driver = facts.idle.driver.get().map(String::as_str);
         match self {
             Part::Core => driver != Some("none"),
             Part::IntelIdle(models) => {
                 let model = facts.topology.processor().and_then(|p| p.model);
+                let is_other = facts.topology.processor().is_some_and(|p| !p.is_intel());
+                let has_table = |model: u64| models.contains(&model);
                 driver.is_none_or(|d| d == "intel_idle")
-                    && (models.is_empty() || model.is_none_or(|model| models.contains(&model)))
+                    && !is_other
+                    && (models.is_empty() || model.is_some_and(has_table))
             }
             Part::AmdPstate(from) => {
                 let driver = facts.freq.policies.driver.uniform();
                 let processor = facts.topology.processor();
                 driver.is_none_or(|d| d.starts_with("amd-pstate"))
-                    && processor.is_none_or(|p| p.is_amd() && p.family.is_none_or(|family| family >= from))
+                    && processor.is_some_and(|p| p.is_amd() && p.family.is_none_or(|family| family >= from))
             }
             Part::Governor(names) => facts.idle.governor.get().is_none_or(|g| names.contains(&g.as_str())),
         }

@@ -18,6 +18,9 @@ use wakewatt_words::{say, word};
 const PATH: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq";
 const PERF_PCT: &str = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
 
+/// Shares of the clock, in thousandths, that differ by no more are the same: a percentage is rounded to steps of 100 MHz.
+const SAME_SHARE: u64 = 40;
+
 /// The window's limit, where it is too low and no other rule speaks of it.
 fn lowered(window: &Window) -> Option<Bound> {
     window.lowered().filter(|bound| !matches!(bound.by, By::Firmware | By::TurboOff))
@@ -84,12 +87,13 @@ impl Rule for MaxBelowHardware {
         }
         let Some((_, worst, top)) = limited.iter().map(|(b, top, _)| (b.khz * 1000 / top.max(&1), b.khz, *top)).min()
         else {
-            return Answer::no(word!(
-                "no limit is below what the hardware reaches, of the policies, intel_pstate or HWP"
-            ));
+            return Answer::no(word!("no setting limits the clock below what the hardware reaches"));
         };
         let all = limited.iter().fold(CpuSet::new(), |all, (_, _, cpus)| all.union(cpus));
-        let is_uneven = limited.len() > 1 || windows.iter().any(|window| !window.cpus.minus(&all).is_empty());
+        // The same share of what each kind of core reaches is one limit.
+        let shares = || limited.iter().map(|(bound, top, _)| bound.khz * 1000 / top.max(&1));
+        let is_uneven = windows.iter().any(|window| !window.cpus.minus(&all).is_empty())
+            || shares().max().zip(shares().min()).is_some_and(|(most, least)| most - least > SAME_SHARE);
         let words: Vec<String> = limited
             .iter()
             .map(|(bound, top, on)| say!("{bound} of {} on {}", show_khz(*top), cpus.extent(on)))

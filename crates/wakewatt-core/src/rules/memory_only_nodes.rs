@@ -33,10 +33,7 @@ impl Rule for MemoryOnlyNodes {
             };
         }
         // A node without memory either is a socket whose slots are empty.
-        let has_memory = |n: &&NumaNode| match n.total_bytes.get() {
-            Some(bytes) => *bytes > 0,
-            None => numa.has_memory.get().is_none_or(|set| set.contains(n.id)),
-        };
+        let has_memory = |n: &&NumaNode| numa.has_memory(n) != Some(false);
         let is_apart = |n: &&NumaNode| n.cpus.get().is_some_and(|cpus| cpus.is_empty());
         let apart: Vec<&NumaNode> = numa.nodes.iter().filter(is_apart).filter(has_memory).collect();
         if apart.is_empty() {

@@ -2,7 +2,8 @@
 //!
 //! `scaling_min_freq`, `min_perf_pct` or the request register above `cpuinfo_min_freq`, the highest of them in force
 //! ([`crate::clock_window`]): somebody keeps the clock up. It buys faster starts after a pause and
-//! costs watts at partial load; equal limits pin the clock. A note, to be read beside the governor.
+//! costs watts at partial load; equal limits pin the clock. A note, to be read beside the governor; raised on some CPUs of a
+//! kind and not on the others it is a problem, since the same work then starts at different speeds.
 
 use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
@@ -49,6 +50,10 @@ impl Rule for MinFrequency {
             return Answer::no(word!("every policy may go down to the lowest frequency of its hardware"));
         };
         let cpus = raised.iter().fold(CpuSet::new(), |all, window| all.union(&window.cpus));
+        let lowest = |window: &Window| window.raised().map(|bound| bound.khz);
+        let is_kind = |a: &Window, b: &Window| (a.top_khz, a.bottom_khz) == (b.top_khz, b.bottom_khz);
+        let is_uneven = raised.iter().any(|a| windows.iter().any(|b| is_kind(a, b) && lowest(a) != lowest(b)));
+        let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let on = evidence.facts.cpus.extent(&cpus);
         let is_pinned = max.is_some_and(|max| max.khz <= bound.khz);
         let pinned = if is_pinned { word!(", which pins the clock") } else { "" };
@@ -56,7 +61,7 @@ impl Rule for MinFrequency {
             say!("The lower limit of the clock is raised to {bound}, from {}, on {on}{pinned}", show_khz(hardware));
         let mut finding = Finding::new(
             self,
-            Weight::Note,
+            weight,
             Confidence::High,
             title,
             Cost::unknown(word!("watts at partial load; faster starts after a pause; not measured")),

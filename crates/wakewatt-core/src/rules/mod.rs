@@ -10,13 +10,13 @@ use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::{Gap, GapKind, PerCpu};
 use crate::facts::Snapshot;
-use crate::facts::cpuinfo::Processor;
 use crate::facts::idle::Idle;
 use crate::facts::pm_qos::{GLOBAL, cpu_limit_path};
 use crate::plan::{self, Plan, Step};
 use crate::samples::stated::Stated;
 use crate::units::LatencyLimit;
 use exclusions::Assertion;
+use extent::Things;
 use serde::Serialize;
 use try_this::TryThis;
 use wakewatt_words::{say, word};
@@ -157,44 +157,6 @@ pub enum Answer {
         /// What would help to tell.
         try_this: TryThis,
     },
-}
-
-/// Where a rule's question means anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// On Intel's processors.
-    Intel,
-    /// On x86.
-    X86,
-    /// Where no hypervisor lies between Linux and the hardware.
-    BareMetal,
-    /// In a virtual machine.
-    Guest,
-}
-
-impl Where {
-    /// Does it hold here? None where nothing tells.
-    fn holds(self, facts: &Snapshot) -> Option<bool> {
-        let told = |p: &&Processor| p.vendor.is_some() || p.implementer.is_some();
-        let mut processors = facts.topology.processor.known().map(|(_, p)| p).filter(told).peekable();
-        let is_told = processors.peek().is_some();
-        match self {
-            Where::Intel => is_told.then(|| processors.all(Processor::is_intel)),
-            Where::X86 => is_told.then(|| processors.all(|p| p.implementer.is_none())),
-            Where::BareMetal => facts.virt.is_guest().map(|is_guest| !is_guest),
-            Where::Guest => facts.virt.is_guest(),
-        }
-    }
-
-    /// Why a rule does not apply where it does not hold.
-    fn words(self) -> &'static str {
-        match self {
-            Where::Intel => word!("not an Intel processor"),
-            Where::X86 => word!("not an x86 processor"),
-            Where::BareMetal => word!("a guest: the hypervisor decides this"),
-            Where::Guest => word!("not a guest"),
-        }
-    }
 }
 
 /// One rule.
@@ -356,32 +318,13 @@ fn would_poll(limit: LatencyLimit, idle: &Idle) -> bool {
     limit != LatencyLimit::Poll && budget::resolve(limit, idle).iter().any(|r| r.is_polling)
 }
 
-/// What is counted in a machine beside CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Things {
-    UncoreDomains,
-    Packages,
-    Interfaces,
-    Disks,
-    Nodes,
-}
-
-impl Things {
-    /// How many of them: "all 10 uncore domains", "2 of 10 uncore domains", "eth0 only", or the name of the only one.
-    fn extent(self, names: &[&str], of: usize) -> String {
-        let noun = match self {
-            Things::UncoreDomains => word!("uncore domains"),
-            Things::Packages => word!("packages"),
-            Things::Interfaces => word!("network interfaces"),
-            Things::Disks => word!("disks"),
-            Things::Nodes => word!("memory nodes"),
-        };
-        match (names, of) {
-            ([name], 1) => (*name).to_string(),
-            ([name], _) => say!("{name} only, of {of} {noun}"),
-            (names, _) if names.len() >= of => say!("all {of} {noun}"),
-            (names, _) => say!("{n} of {of} {noun}", n = names.len()),
-        }
+/// The answer of a rule that leaves the question to another one: no where that one finds something, what that one cannot
+/// tell where it cannot, and none, so that the rule answers itself, where the other has nothing to say.
+fn deferred(to: &dyn Rule, evidence: &Evidence, because: &str) -> Option<Answer> {
+    match to.answer(evidence) {
+        Answer::Yes(_) => Some(Answer::no(because)),
+        open @ Answer::CannotTell { .. } => Some(open),
+        Answer::No { .. } | Answer::DoesNotApply { .. } => None,
     }
 }
 
@@ -405,7 +348,9 @@ fn sum(counts: &PerCpu<u64>) -> u64 {
     counts.known().fold(0, |all, (cpus, n)| all.saturating_add(n.saturating_mul(cpus.len() as u64)))
 }
 
+pub(crate) mod applies;
 pub mod exclusions;
+pub(crate) mod extent;
 pub mod first;
 pub mod try_this;
 pub(crate) mod measured;
@@ -418,7 +363,9 @@ mod polling_by_accident;
 mod latency_limit_held;
 mod per_cpu_resume_limits;
 mod processor_max_cstate_ignored;
+mod arguments_ignored;
 mod intel_idle_off_acpi_back;
+mod no_deep_state;
 mod bios_disabled_states;
 mod idle_disabled_by_user;
 mod idle_table_differs;
@@ -452,6 +399,7 @@ mod efficiency_latency_control;
 mod throttling;
 mod power_limit;
 mod prochot;
+mod below_lowest;
 mod never_reached_under_load;
 mod dimm_below_rated;
 mod channels_uneven;
@@ -460,6 +408,8 @@ mod memory_below_modules;
 mod random_placement_cost;
 mod numa_remote_share;
 mod snc_nps;
+mod one_node;
+mod memoryless_nodes;
 mod memory_only_nodes;
 mod prefetchers;
 mod zone_reclaim;
@@ -483,6 +433,7 @@ mod guest_hypervisor;
 mod container_masked;
 mod known_kernel_changes;
 
+pub use applies::Where;
 pub(crate) use known_kernel_changes::words as kernel_change_words;
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 
@@ -496,7 +447,9 @@ pub const RULES: &[&dyn Rule] = &[
     &latency_limit_held::LatencyLimitHeld,
     &per_cpu_resume_limits::PerCpuResumeLimits,
     &processor_max_cstate_ignored::ProcessorMaxCstateIgnored,
+    &arguments_ignored::ArgumentsIgnored,
     &intel_idle_off_acpi_back::IntelIdleOffAcpiBack,
+    &no_deep_state::NoDeepState,
     &bios_disabled_states::BiosDisabledStates,
     &idle_disabled_by_user::IdleDisabledByUser,
     &idle_table_differs::IdleTableDiffers,
@@ -530,6 +483,7 @@ pub const RULES: &[&dyn Rule] = &[
     &throttling::Throttling,
     &power_limit::PowerLimit,
     &prochot::Prochot,
+    &below_lowest::BelowLowest,
     &never_reached_under_load::NeverReachedUnderLoad,
     &dimm_below_rated::DimmBelowRated,
     &channels_uneven::ChannelsUneven,
@@ -538,6 +492,8 @@ pub const RULES: &[&dyn Rule] = &[
     &random_placement_cost::RandomPlacementCost,
     &numa_remote_share::NumaRemoteShare,
     &snc_nps::SncNps,
+    &one_node::OneNode,
+    &memoryless_nodes::MemorylessNodes,
     &memory_only_nodes::MemoryOnlyNodes,
     &prefetchers::Prefetchers,
     &zone_reclaim::ZoneReclaim,

@@ -7,7 +7,7 @@
 //! ([`crate::facts::idle::absence`]).
 
 use super::exclusions::Assertion;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, joined};
 use crate::enterable::{self, Enterable, WhenIdle};
 use crate::evidence::Evidence;
 use crate::facts::idle::absence::NoStates;
@@ -44,6 +44,10 @@ impl Rule for NoIdleDriver {
             return Answer::no(say!("idle CPUs do not halt but spin: {}; see rule.polling-by-accident", cause.words()));
         }
         let is_metal = virt.is_guest() == Some(false);
+        let is_intel = Where::Intel.holds(&evidence.facts) != Some(false);
+        let is_x86 = Where::X86.holds(&evidence.facts) != Some(false);
+        // The module is KVM's, for x86.
+        let is_kvm = virt.is_guest() == Some(true) && is_x86 && virt.hypervisors.first().is_some_and(|h| h.is_kvm());
         let (weight, confidence, title) = match why {
             NoStates::NotRecorded => (
                 Weight::Note,
@@ -69,23 +73,51 @@ impl Rule for NoIdleDriver {
         ));
         Finding::new(self, weight, confidence, title, cost).on(path, says)
         .remedy(
-            if why == NoStates::NotRecorded {
-                word!("Look on the machine itself: wakewatt inspect idle, or capture it whole. If there is no driver, look for \
-                        idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line.").into()
-            } else if let Some(argument) = off_by(evidence) {
-                say!("Booted with {argument}: take it off the command line and reboot, if nobody needs it.")
-            } else if is_metal {
-                word!("Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line and for the modules \
-                        acpi_idle or processor in the kernel log; a new processor may need a newer kernel.").into()
-            } else {
-                word!("In a guest this is common: the hypervisor decides. On KVM (x86) the guest module cpuidle-haltpoll \
-                        gives a driver, and polling before halt; it stays out unless the host promises CPUs of the guest's own \
-                        (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1.").into()
+            match off_by(evidence) {
+                Some(argument) if why != NoStates::NotRecorded => {
+                    say!("Booted with {argument}: take it off the command line and reboot, if nobody needs it.")
+                }
+                _ if why == NoStates::NotRecorded => joined(
+                    word!("Look on the machine itself: wakewatt inspect idle, or capture it whole."),
+                    what_to_look_for(is_intel, is_x86),
+                ),
+                _ if is_kvm => word!(
+                    "In a guest this is common: the hypervisor decides. On KVM (x86) the guest module cpuidle-haltpoll gives \
+                     a driver, and polling before halt; it stays out unless the host promises CPUs of the guest's own \
+                     (KVM_HINTS_REALTIME) or it is told cpuidle_haltpoll.force=1."
+                )
+                .into(),
+                _ if is_metal => joined(
+                    what_to_look_for(is_intel, is_x86),
+                    word!("A new processor may need a newer kernel."),
+                ),
+                _ if virt.is_guest() == Some(true) => {
+                    word!("In a guest this is common: the hypervisor decides, and its own idle states are set on the host.")
+                        .into()
+                }
+                _ => what_to_look_for(is_intel, is_x86).into(),
             },
             word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
             word!("wakewatt inspect idle boot; wakewatt measure wakeup"),
         )
         .yes()
+    }
+}
+
+/// What keeps an idle driver out on such a processor.
+fn what_to_look_for(is_intel: bool, is_x86: bool) -> &'static str {
+    match (is_intel, is_x86) {
+        (true, _) => word!(
+            "Look for idle=, cpuidle.off or intel_idle.max_cstate=0 on the command line, and for the modules intel_idle and \
+             processor in the kernel log."
+        ),
+        (false, true) => {
+            word!("Look for idle= or cpuidle.off on the command line, and for the module processor in the kernel log.")
+        }
+        (false, false) => word!(
+            "Look for cpuidle.off on the command line; the states come from the device tree or from ACPI's _LPI, and the \
+             kernel log says what it made of them."
+        ),
     }
 }
 

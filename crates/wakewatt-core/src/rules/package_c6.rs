@@ -70,10 +70,13 @@ impl Rule for PackageC6 {
     }
 }
 
-/// A latency limit that leaves out the package's state and keeps the core's, where the claims leave room for one.
-fn limit_between(core: &TableRow, package: &TableRow) -> String {
+/// A latency limit that leaves out the package's state and nothing else, where the claims leave room for one.
+fn limit_between(all: &[Enterable], core: &TableRow, package: &TableRow) -> String {
+    let others = || all.iter().flat_map(|group| group.open()).filter(|state| state.row.name != package.name);
     match (core.exit_latency_ns, package.exit_latency_ns) {
-        (Some(keeps), Some(leaves_out)) if keeps < leaves_out => {
+        (Some(keeps), Some(leaves_out))
+            if keeps < leaves_out && others().all(|s| s.row.exit_latency_ns.is_some_and(|ns| ns <= keeps)) =>
+        {
             say!(" A latency limit of {} does the same.", LatencyLimit::AtMostNs(keeps))
         }
         _ => String::new(),
@@ -130,7 +133,7 @@ impl PackageC6 {
                 "Where packets or disks wait, switch {} off: the cores go on saving in {}.{}",
                 package.name,
                 core.name,
-                limit_between(core, package)
+                limit_between(all, core, package)
             ),
             (None, Some(name)) => say!(
                 "{name}, which stays with the core, is off. Where packets or disks wait, enable {name} and switch {} off; \
@@ -244,6 +247,15 @@ mod tests {
         assert_eq!(plan(&PackageC6, &host(0xad, "22", &six)), "--set idle.state.C6P=off");
         assert!(ask(&PackageC6, &host(0xad, "20", &six)).starts_with("no: C6P is enabled, and the package limit"));
         assert!(ask(&PackageC6, &host(0xad, "", &six)).starts_with("yes note"), "the state itself says what it may do");
+        let off: String =
+            (0..2).map(|cpu| format!("//- /sys/devices/system/cpu/cpu{cpu}/cpuidle/state3/disable\n1\n")).collect();
+        let host_off = host(0xad, "22", &six) + &off;
+        let Answer::Yes(found) = PackageC6.check(&super::super::testing::evidence(&host_off)) else {
+            panic!("C6P is on")
+        };
+        assert!(found.remedy.starts_with("C6, which stays with the core, is off."), "{}", found.remedy);
+        assert!(!found.remedy.contains("go on saving") && !found.remedy.contains("does the same"), "{}", found.remedy);
+        assert_eq!(plan(&PackageC6, &host_off), "--set idle.state.C6=on --set idle.state.C6P=off");
         let forest = [("POLL", 0, 0), ("C1", 1, 1), ("C6S", 270, 700), ("C6SP", 310, 900)];
         assert_eq!(plan(&PackageC6, &host(0xaf, "22", &forest)), "--set idle.state.C6SP=off");
     }

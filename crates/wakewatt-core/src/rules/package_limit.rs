@@ -7,7 +7,7 @@
 //! sleep, on Sapphire and Emerald Rapids 190 and 290us (docs/knobs/idle.md). Sources: Intel SDM volume 4;
 //! intel/pepc, "Xeon C6P and C6SP".
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::units::show_ns;
@@ -64,8 +64,10 @@ impl Rule for PackageLimit {
             };
         }
         let awake = limit.cpus_where(|l| l.allows_pc6() == Some(false));
-        let words: Vec<String> =
-            limit.known().map(|(cpus, l)| say!("{l} on {cpus}", cpus = facts.cpus.extent(cpus))).collect();
+        let words: Vec<String> = limit
+            .known()
+            .map(|(cpus, l)| say!("{l} on {cpus}", cpus = extent::of_register(facts, limit, cpus)))
+            .collect();
         let locked = facts.msr.is_set("pkg_cst_config", "lock");
         if awake.is_empty() {
             if limit.known().any(|(_, l)| l.allows_pc6().is_none()) {
@@ -81,12 +83,13 @@ impl Rule for PackageLimit {
             Some(false) => word!(", not locked"),
             None => "",
         };
+        let reach = extent::of_register(facts, limit, &awake);
         let (weight, title) = match limit.uniform() {
-            Some(limit) => (
+            Some(deepest) => (
                 Weight::Note,
                 say!(
-                    "{}: the deepest package C-state is {limit}{how}",
-                    if limit.is_awake() {
+                    "{}: the deepest package C-state is {deepest} on {reach}{how}",
+                    if deepest.is_awake() {
                         word!("Firmware keeps the packages awake")
                     } else {
                         word!("Firmware keeps the packages from deep sleep")
@@ -158,7 +161,7 @@ mod tests {
         let cascade = idle("intel_idle", &states) + &host(85, "8400");
         assert_eq!(
             ask(&PackageLimit, &cascade),
-            "yes note unknown: firmware keeps the packages awake: the deepest package c-state is pc0, and locks it until reset; that is why c6 claims 92us"
+            "yes note unknown: firmware keeps the packages awake: the deepest package c-state is pc0 on all 2 cpus, and locks it until reset; that is why c6 claims 92us"
         );
         let Answer::Yes(finding) = PackageLimit.check(&evidence(&cascade)) else { panic!() };
         assert!(finding.evidence.iter().any(|b| b.says.contains("C6 claims 92us") && b.says.contains("133us")));

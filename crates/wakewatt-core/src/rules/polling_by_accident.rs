@@ -9,7 +9,7 @@
 
 use super::exclusions::Assertion;
 use super::idle_disabled_by_user::switch;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, would_poll};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, would_poll};
 use crate::budget;
 use crate::cpuset::CpuSet;
 use crate::enterable::{self, Barrier, Cause, Enterable, WhenIdle};
@@ -162,10 +162,19 @@ fn mend(mut finding: Finding, facts: &Snapshot, first: &Enterable, spinning: &[&
         }
     }
     if is(|cause| *cause == Cause::NoSleepState) {
-        what.push(
-            word!("Look for intel_idle.max_cstate or processor.max_cstate on the command line, and for C-states in the BIOS.")
-                .into(),
-        );
+        let where_to = match (Where::Intel.holds(facts), Where::X86.holds(facts)) {
+            _ if facts.virt.is_guest() == Some(true) => {
+                word!("The hypervisor offers no sleeping state; only its host can change that.")
+            }
+            (_, Some(false)) => word!("Look in the kernel log for what became of the firmware's idle states."),
+            (Some(false), _) => {
+                word!("Look for processor.max_cstate on the command line, and for C-states in the BIOS.")
+            }
+            _ => word!(
+                "Look for intel_idle.max_cstate or processor.max_cstate on the command line, and for C-states in the BIOS."
+            ),
+        };
+        what.push(where_to.into());
     }
     (finding, what.join(" "))
 }

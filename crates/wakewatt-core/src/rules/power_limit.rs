@@ -5,8 +5,10 @@
 //! falls below the base frequency. Containers mask these files, and kernels without the module have none: then the registers
 //! behind them are asked, 0x610 for the limit and 0x614 for the design power (Intel SDM volume 4).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, extent, percent};
+use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
+use crate::facts::msr::PowerLimits;
 use crate::facts::power::Zone;
 use crate::units::show_uw;
 use wakewatt_words::{say, word};
@@ -21,7 +23,7 @@ impl Rule for PowerLimit {
         word!("is a package's power limit below what the processor is made for?")
     }
     fn applies(&self) -> &'static [Where] {
-        &[Where::BareMetal]
+        &[Where::Intel, Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let power = &evidence.facts.power;
@@ -67,7 +69,7 @@ impl Rule for PowerLimit {
         ));
         let mut finding = Finding::new(
             self,
-            Weight::Risk,
+            if low.len() < known.len() { Weight::Problem } else { Weight::Risk },
             Confidence::Medium,
             say!(
                 "The power limit is {} of {} by design, on {}",
@@ -120,22 +122,26 @@ impl PowerLimit {
         if both.is_empty() {
             return None;
         }
-        let low = both.into_iter().filter(|(_, l, tdp)| l.pl1_uw < tdp - tdp / 20).min_by_key(|(_, l, _)| l.pl1_uw);
-        let Some((cpus, limit, tdp)) = low else {
+        let is_low = |(_, l, tdp): &&(&CpuSet, PowerLimits, u64)| l.pl1_uw < tdp - tdp / 20;
+        let Some((_, limit, tdp)) = both.iter().filter(is_low).min_by_key(|(_, l, _)| l.pl1_uw) else {
             return Some(Answer::no(word!("by its registers no package is limited below its design power")));
         };
+        let low = both.iter().filter(is_low).fold(CpuSet::new(), |all, (cpus, ..)| all.union(cpus));
+        let is_uneven = both.iter().any(|both| !is_low(&both));
+        let (limit, tdp) = (*limit, *tdp);
         let cost = Cost::unknown(say!(
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
             percent(1.0 - limit.pl1_uw as f64 / tdp as f64)
         ));
         let title = say!(
-            "The power limit is {} of {} by design, on the package of {cpus}",
+            "The power limit is {} of {} by design, on {}",
             show_uw(limit.pl1_uw),
             show_uw(tdp),
-            cpus = cpus.named()
+            extent::of_register(&evidence.facts, &limits, &low)
         );
         let locked = if limit.is_locked { word!(", locked until reset") } else { "" };
-        let finding = Finding::new(self, Weight::Risk, Confidence::Medium, title, cost)
+        let weight = if is_uneven { Weight::Problem } else { Weight::Risk };
+        let finding = Finding::new(self, weight, Confidence::Medium, title, cost)
             .on("MSR 0x610", say!("PL1 {}{locked}", show_uw(limit.pl1_uw)))
             .on("MSR 0x614", say!("design power {}", show_uw(tdp)))
             .remedy(
@@ -175,10 +181,7 @@ mod tests {
                 &format!("{online}//- msr 0x606 cpu0 a0e03\n//- msr 0x610 cpu0 {limit}\n//- msr 0x614 cpu0 7d0\n"),
             )
         };
-        assert_eq!(
-            registers("84b0"),
-            "yes risk unknown: the power limit is 150w of 250w by design, on the package of cpu 0"
-        );
+        assert_eq!(registers("84b0"), "yes risk unknown: the power limit is 150w of 250w by design, on cpu 0");
         assert!(registers("87d0").starts_with("no: by its registers"));
         assert!(registers("4b0").starts_with("cannot tell"), "a limit that is not in force limits nothing");
     }

@@ -6,7 +6,7 @@
 //! other order, and Atom cores have the first and the third. On a model that is not listed nothing is claimed. Sources:
 //! Intel SDM volume 4 (MSR_MISC_FEATURE_CONTROL); intel/pepc, `MiscFeatureControl.py`.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -58,18 +58,23 @@ impl Rule for Prefetchers {
                 word!("Intel SDM volume 4, MSR_MISC_FEATURE_CONTROL of this model"),
             );
         };
+        let read = extent::read_on(register);
+        let mut is_uneven = false;
         let off: Vec<String> = bits
             .iter()
             .filter_map(|(bit, name)| {
                 let cpus = register.cpus_where(|value| value >> bit & 1 == 1);
-                (!cpus.is_empty()).then(|| say!("{name} on {cpus}", cpus = cpus.named()))
+                is_uneven |= !cpus.is_empty() && !read.minus(&cpus).is_empty();
+                let reach = extent::of_register(facts, register, &cpus);
+                (!cpus.is_empty()).then(|| say!("{name} on {cpus}", cpus = reach))
             })
             .collect();
         if off.is_empty() {
             return Answer::no(word!("every prefetcher of MSR 0x1a4 is on"));
         }
         let cost = Cost::unknown(word!("less bandwidth for work that streams; random accesses may gain; not measured"));
-        Finding::new(self, Weight::Note, Confidence::High, say!("Prefetchers are off: {}", off.join(", ")), cost)
+        let weight = if is_uneven { Weight::Problem } else { Weight::Note };
+        Finding::new(self, weight, Confidence::High, say!("Prefetchers are off: {}", off.join(", ")), cost)
             .on("MSR 0x1a4", off.join(", "))
             .remedy(
                 word!("If nobody chose it, switch them on again in the BIOS (Hardware Prefetcher, Adjacent Cache Line Prefetch, \
@@ -97,6 +102,12 @@ mod tests {
         assert_eq!(
             check(0x55, "3"),
             "yes note unknown: prefetchers are off: l2 streamer on cpu 0, l2 adjacent line on cpu 0"
+        );
+        let two = "//- /sys/devices/system/cpu/online\n0-1\n//- msr 0x1a4 cpu0 1\n//- msr 0x1a4 cpu1 0\n";
+        let info = |n: u32| format!("processor : {n}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n\n");
+        assert_eq!(
+            ask(&Prefetchers, &format!("{two}//- /proc/cpuinfo\n{}{}", info(0), info(1))),
+            "yes problem unknown: prefetchers are off: l2 streamer on cpu 0 only"
         );
         assert!(check(0x57, "1").contains("l1 streamer on cpu 0"), "the other order on Xeon Phi");
         assert!(check(0x5f, "2").starts_with("no"), "no prefetcher behind that bit");

@@ -4,7 +4,7 @@
 //! signal is a classic. MSR 0x1b1 bits 2 (now) and 3 (since the log was cleared), 0x64f bits 0 and 16 on servers (Intel
 //! SDM volume 4). Registers need root; the log bits are sticky and may be old.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
 
@@ -47,7 +47,7 @@ impl Rule for Prochot {
         let Some((bit, field)) = read.iter().find(|(_, f)| !f.cpus_where(|v| *v != 0).is_empty()) else {
             return Answer::no(word!("no PROCHOT bit is set, now or in the log"));
         };
-        let cpus = field.cpus_where(|v| *v != 0);
+        let reach = extent::of_register(&evidence.facts, field, &field.cpus_where(|v| *v != 0));
         let (_, _, address, is_now) = **bit;
         let (weight, when) = if is_now {
             (Weight::Problem, word!("is active now"))
@@ -55,23 +55,17 @@ impl Rule for Prochot {
             (Weight::Risk, word!("was active since its log was last cleared"))
         };
         let cost = Cost::unknown(word!("while it is active the clock is held far down, often at its minimum"));
-        Finding::new(
-            self,
-            weight,
-            Confidence::High,
-            say!("PROCHOT {when}, seen on {}", evidence.facts.cpus.extent(&cpus)),
-            cost,
-        )
-        .on(address, say!("set on {}", evidence.facts.cpus.extent(&cpus)))
-        .remedy(
-            word!(
-                "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
+        Finding::new(self, weight, Confidence::High, say!("PROCHOT {when}, seen on {reach}"), cost)
+            .on(address, say!("set on {reach}"))
+            .remedy(
+                word!(
+                    "If temperatures are fine, something outside pulls it: power supply, voltage regulator, BMC power \
                     cap. Read the BMC's event log."
-            ),
-            word!("Perhaps hardware."),
-            word!("wakewatt inspect msr thermal under load"),
-        )
-        .yes()
+                ),
+                word!("Perhaps hardware."),
+                word!("wakewatt inspect msr thermal under load"),
+            )
+            .yes()
     }
 }
 

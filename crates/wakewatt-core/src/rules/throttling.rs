@@ -32,6 +32,10 @@ impl Rule for Throttling {
             .collect();
         let was = heat.was_throttled();
         if was != Some(true) && cooling.is_empty() {
+            // Intel's processors count it; elsewhere only a cooling device at work shows here.
+            if was.is_none() && Where::Intel.holds(&evidence.facts) == Some(false) {
+                return Answer::DoesNotApply { because: word!("this processor does not count throttling").into() };
+            }
             return match (was, heat.n_core_throttles.gaps().chain(heat.n_package_throttles.gaps()).next()) {
                 (Some(_), _) => Answer::no(word!("no CPU was throttled since boot")),
                 (None, Some((_, gap))) => Answer::gap(gap),

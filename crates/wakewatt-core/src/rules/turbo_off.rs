@@ -5,7 +5,7 @@
 //! cores reach; with all cores busy turbo then gives less. Off in the BIOS, the switch stays off
 //! whatever is written (docs/knobs/frequency.md).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, percent};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::turbo;
@@ -19,6 +19,9 @@ impl Rule for TurboOff {
     }
     fn question(&self) -> &'static str {
         word!("is turbo switched off?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::BareMetal]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;
@@ -35,7 +38,9 @@ impl Rule for TurboOff {
             Some(true) => return Answer::no(word!("turbo is allowed")),
             None if !freq.policies.is_boost_on.is_unknown() => return Answer::no(word!("boost is on in every policy")),
             None => {
-                let gap = freq.intel_pstate.is_no_turbo.gap().or(freq.is_boost_on.gap());
+                let intels = freq.intel_pstate.is_no_turbo.gap();
+                let intels = intels.filter(|_| Where::Intel.holds(&evidence.facts) != Some(false));
+                let gap = intels.or(freq.is_boost_on.gap());
                 return gap.map_or_else(|| Answer::no(word!("no switch")), Answer::gap);
             }
         };

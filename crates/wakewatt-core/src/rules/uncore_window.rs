@@ -4,9 +4,12 @@
 //! it falls to the lower limit, and sparse requests find it there. A limit below what the firmware chose at boot was
 //! set by somebody; a lower limit as high as the upper one keeps the clock up and costs watts around the clock. Only dies
 //! that serve cores count: an I/O die of Xeon 6 has a clock and limits of its own, and no L3. Where a die has efficiency
-//! latency control, that decides how low the clock falls (rule.efficiency-latency-control; docs/knobs/power-and-uncore.md).
+//! latency control, that decides how low the clock falls (docs/knobs/power-and-uncore.md), and
+//! rule.efficiency-latency-control has the answer, also where it cannot tell. Ranges that differ between dies of one kind
+//! were set by somebody and are a problem.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, khz_word, percent};
+use super::efficiency_latency_control::EfficiencyLatencyControl;
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, deferred, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::{Uncore, UncoreDomain};
 use crate::units::show_khz;
@@ -47,12 +50,9 @@ impl Rule for UncoreWindow {
             return self.held_down(lowered, &known);
         }
         if let Some(open) = known.iter().find(|w| w.min < w.max) {
-            if open.domain.has_elc() {
-                return Answer::no(word!(
-                    "efficiency latency control decides how low it falls: rule.efficiency-latency-control"
-                ));
-            }
-            return self.may_fall(open, &known);
+            let by_elc = word!("efficiency latency control decides how low it falls: rule.efficiency-latency-control");
+            let deferred = open.domain.has_elc().then(|| deferred(&EfficiencyLatencyControl, evidence, by_elc));
+            return deferred.flatten().unwrap_or_else(|| self.may_fall(open, &known));
         }
         self.held_up(&known)
     }
@@ -71,6 +71,12 @@ impl Window<'_> {
     }
     fn lowered_from(&self) -> Option<u64> {
         self.domain.initial_max_khz.get().copied().filter(|initial| self.max < *initial)
+    }
+    /// Was the range moved apart from that of its like? The boot's ranges may differ between dies of one kind.
+    fn differs(&self, other: &Window) -> bool {
+        let boot = |w: &Window| (w.domain.initial_min_khz.get().copied(), w.domain.initial_max_khz.get().copied());
+        let is_like = self.domain.kind() == other.domain.kind() && boot(self) == boot(other);
+        is_like && (self.min, self.max) != (other.min, other.max)
     }
     fn path(&self, file: &str) -> String {
         format!("{ROOT}/{}/{file}", self.domain.name)
@@ -96,6 +102,12 @@ fn windows(uncore: &Uncore) -> Vec<Window<'_>> {
         None => window,
     })
     .collect()
+}
+
+/// Problem where the dies differ, else a matter of choice.
+fn weight(all: &[Window]) -> Weight {
+    let is_uneven = all.iter().any(|a| all.iter().any(|b| a.differs(b)));
+    if is_uneven { Weight::Problem } else { Weight::Note }
 }
 
 fn extent(some: &[&Window], all: &[Window]) -> String {
@@ -148,7 +160,7 @@ impl UncoreWindow {
             extent(&falling, known)
         );
         let cost = Cost::unknown(word!("slower L3, memory and wake-up after pauses; not measured"));
-        let mut finding = Finding::new(self, Weight::Note, Confidence::Medium, title, cost)
+        let mut finding = Finding::new(self, weight(known), Confidence::Medium, title, cost)
             .on(open.path("min_freq_khz"), show_khz(open.min))
             .on(open.path("max_freq_khz"), show_khz(open.max));
         // One socket, to be compared with the others: a plan for all of them would only cost watts.
@@ -176,7 +188,7 @@ impl UncoreWindow {
         let title =
             say!("The uncore clock is held at {}, idle or not, on {}", show_khz(first.max), extent(&all, known));
         let cost = Cost::unknown(word!("no latency; watts while idle, not measured"));
-        let mut finding = Finding::new(self, Weight::Note, Confidence::High, title, cost)
+        let mut finding = Finding::new(self, weight(known), Confidence::High, title, cost)
             .on(first.path("min_freq_khz"), show_khz(first.min))
             .on(first.path("max_freq_khz"), show_khz(first.max));
         for window in known.iter().filter(|w| w.domain.initial_min_khz.get().is_some_and(|initial| *initial < w.min)) {
@@ -235,6 +247,12 @@ mod tests {
             said.starts_with("yes problem") && said.ends_with("on package_03_die_00 only, of 10 uncore domains"),
             "{said}"
         );
+        let held = domain(0, 2_400_000) + &domain(1, 2_400_000).replace("_khz\n800000", "_khz\n2400000");
+        let said = ask(&UncoreWindow, &held);
+        assert!(
+            said.starts_with("yes problem") && said.ends_with("on package_00_die_00 only, of 2 uncore domains"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -249,8 +267,11 @@ mod tests {
         let both = |elc: &str| cluster(0, "io", 2_000_000, "") + &cluster(1, "core cache memory", 2_500_000, elc);
         assert!(ask(&UncoreWindow, &both("")).ends_with("on uncore01"), "the lowered I/O die is not meant");
         assert_eq!(plan(&UncoreWindow, &both("")), "--set uncore.min@uncore01=max");
+        let open = |elc: &str| cluster(1, "core cache memory", 2_500_000, elc);
         let elc = format!("//- {ROOT}/uncore01/elc_floor_freq_khz\n1200000\n");
-        assert!(ask(&UncoreWindow, &both(&elc)).starts_with("no: efficiency latency control"));
+        let all = format!("{elc}//- {ROOT}/uncore01/elc_low_threshold_percent\n10\n");
+        assert!(ask(&UncoreWindow, &open(&all)).starts_with("no: efficiency latency control"));
+        assert!(ask(&UncoreWindow, &open(&elc)).starts_with("cannot tell"), "as the rule that it defers to");
         assert!(ask(&UncoreWindow, &cluster(0, "io", 2_500_000, "")).starts_with("cannot tell"));
     }
 }

@@ -1,11 +1,12 @@
 //! Are some CPUs faster than others, and which are they?
 //!
 //! Latency-critical work belongs on the fast ones, and nothing in its logs says that it ran on the slow ones. Kinds of core
-//! on hybrid parts (`/sys/devices/cpu_{core,atom}/cpus`, `cpu_capacity`). Base frequencies that differ: Intel's SST-BF
-//! guarantees some cores more at the expense of the rest (`base_frequency`). Highest frequencies or CPPC levels that differ:
-//! favoured cores (Turbo Boost Max 3.0, AMD's preferred cores) and the priority cores (PCT) of Xeon 6. Buckets of SST-TF show
-//! in none of these files; intel-speed-select asks the hardware for them. The firmware's ranking is a claim. Sources:
-//! Documentation/admin-guide/pm/{intel-speed-select,amd-pstate,intel_pstate}.rst.
+//! on hybrid parts are named where the kernel lists them (`/sys/devices/cpu_{core,atom,lowpower}/cpus`); cores of the smallest
+//! kind that lie outside the L3 have only their own L2 and are a kind apart. Elsewhere `cpu_capacity`, base frequencies,
+//! highest frequencies or CPPC levels that differ are said as what they are: SST-BF, favoured cores (Turbo Boost Max 3.0) and
+//! priority cores of Xeon 6 all look so, hybrid parts whose kinds are not listed as well, and none of these files says which. AMD's
+//! preferred cores have a witness of their own (`amd_pstate_prefcore_ranking`). SST-TF shows in none of them. The firmware's
+//! ranking is a claim. Sources: Documentation/admin-guide/pm/{intel-speed-select,amd-pstate,intel_pstate}.rst.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::arrange::Arrange as _;
@@ -52,11 +53,32 @@ fn list(groups: &[(u64, CpuSet)], show: impl Fn(u64) -> String) -> String {
 fn kinds(facts: &Snapshot) -> Option<Ranking> {
     let kinds = &facts.topology.kinds;
     let fast = kinds.iter().find(|kind| kind.name == "core")?;
-    let others: Vec<String> =
-        kinds.iter().filter(|k| k.name != fast.name).map(|k| format!("{} {}", k.name, k.cpus)).collect();
-    (!others.is_empty()).then(|| Ranking {
+    let with_l3 = facts.cache.sharing("L3").into_iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let mut others: Vec<String> = Vec::new();
+    for kind in kinds.iter().filter(|kind| kind.name != fast.name) {
+        let (near, apart) = match with_l3.is_empty() {
+            true => (kind.cpus.clone(), CpuSet::new()),
+            false => (kind.cpus.and(&with_l3), kind.cpus.minus(&with_l3)),
+        };
+        for (cpus, what) in [(near, ""), (apart, word!(" without L3"))] {
+            if !cpus.is_empty() {
+                others.push(format!("{}{what} {cpus}", kind.name));
+            }
+        }
+    }
+    let fast_cpus = fast.cpus.named();
+    let title = match &others[..] {
+        [] => return None,
+        [one] => say!("Two kinds of core: for performance {fast_cpus} (others: {one})"),
+        all => say!(
+            "{n} kinds of core: for performance {fast_cpus} (others: {all})",
+            n = all.len() + 1,
+            all = all.join(", ")
+        ),
+    };
+    Some(Ranking {
         fast: fast.cpus.clone(),
-        title: say!("Two kinds of core: for performance {} (others: {})", fast.cpus.named(), others.join(", ")),
+        title,
         path: "/sys/devices/cpu_core/cpus".into(),
         says: fast.cpus.to_string(),
         confidence: Confidence::High,
@@ -68,7 +90,10 @@ fn capacities(facts: &Snapshot) -> Option<Ranking> {
     let fast = groups.first()?.1.clone();
     let says = list(&groups, |v| v.to_string());
     Some(Ranking {
-        title: say!("Fastest by the kernel's capacity: {fast} ({says})", fast = fast.named()),
+        title: say!(
+            "The CPUs' capacity differs, by the kernel, and is highest on {fast}",
+            fast = facts.cpus.extent(&fast)
+        ),
         fast,
         path: format!("{ROOT}/cpu*/cpu_capacity"),
         says,
@@ -76,13 +101,16 @@ fn capacities(facts: &Snapshot) -> Option<Ranking> {
     })
 }
 
-fn guaranteed(facts: &Snapshot) -> Option<Ranking> {
+fn base(facts: &Snapshot) -> Option<Ranking> {
     let policies = &facts.freq.policies;
     let groups = ranked(&policies.by_cpu(&policies.base_khz))?;
     let fast = groups.first()?.1.clone();
     let says = list(&groups, show_khz);
     Some(Ranking {
-        title: say!("A higher base frequency (SST-BF) is guaranteed to {fast}: {says}", fast = fast.named()),
+        title: say!(
+            "The base frequency differs between CPUs, and is highest on {fast}",
+            fast = facts.cpus.extent(&fast)
+        ),
         fast,
         path: format!("{ROOT}/cpufreq/policy*/base_frequency"),
         says,
@@ -103,8 +131,12 @@ fn favoured(facts: &Snapshot) -> Option<Ranking> {
     .find_map(|(groups, path, is_khz)| Some((groups?, path, is_khz)))?;
     let fast = groups.first()?.1.clone();
     let says = if is_khz { list(&groups, show_khz) } else { list(&groups, |v| say!("level {v}")) };
+    let extent = facts.cpus.extent(&fast);
     Some(Ranking {
-        title: say!("{fast} may clock highest (favoured or priority cores): {says}", fast = fast.named()),
+        title: match path.ends_with("prefcore_ranking") {
+            true => say!("The processor prefers some cores, first of all {extent}"),
+            false => say!("The highest frequency differs between CPUs, and is highest on {extent}"),
+        },
         fast,
         path,
         says,
@@ -125,7 +157,7 @@ impl Rule for UnequalCores {
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
         let Some(ranking) =
-            kinds(facts).or_else(|| capacities(facts)).or_else(|| guaranteed(facts)).or_else(|| favoured(facts))
+            kinds(facts).or_else(|| capacities(facts)).or_else(|| base(facts)).or_else(|| favoured(facts))
         else {
             let policies = &facts.freq.policies;
             let told = [&policies.base_khz, &policies.hardware_max_khz, &facts.freq.cppc.highest_perf];
@@ -135,7 +167,7 @@ impl Rule for UnequalCores {
                     word!("wakewatt inspect freq; wakewatt measure frequency on several CPUs"),
                 );
             }
-            return Answer::no(word!("all CPUs are alike in what the files tell; SST-TF would not show in them"));
+            return Answer::no(word!("all CPUs are alike in what the files tell"));
         };
         let cost = Cost::unknown(word!(
             "work on one of the others may run slower: cores of another kind always do, guaranteed clocks bind only where power or heat does; not measured"
@@ -174,15 +206,30 @@ mod tests {
         let base = policies("base_frequency", ["2100000", "2700000"]);
         assert!(
             ask(&UnequalCores, &base)
-                .contains("a higher base frequency (sst-bf) is guaranteed to cpu 1: 2.7ghz on cpu 1")
+                .ends_with("the base frequency differs between cpus, and is highest on cpu 1 only")
         );
         assert!(ask(&UnequalCores, &(base + hybrid)).contains("two kinds of core: for performance cpu 0"));
         let turbo = policies("cpuinfo_max_freq", ["5000000", "4800000"]);
-        assert!(ask(&UnequalCores, &turbo).contains("cpu 0 may clock highest"));
+        assert!(ask(&UnequalCores, &turbo).ends_with("and is highest on cpu 0 only"));
         assert!(ask(&UnequalCores, &policies("cpuinfo_max_freq", ["5", "5"])).starts_with("no: all CPUs are alike"));
         let arm =
             format!("//- {ROOT}/online\n0-1\n//- {ROOT}/cpu0/cpu_capacity\n400\n//- {ROOT}/cpu1/cpu_capacity\n1024\n");
-        assert!(ask(&UnequalCores, &arm).contains("fastest by the kernel's capacity: cpu 1"));
+        assert!(ask(&UnequalCores, &arm).ends_with("by the kernel, and is highest on cpu 1 only"));
         assert!(ask(&UnequalCores, "").starts_with("cannot tell"));
+        // Small cores outside the L3 are a third kind.
+        let cache = |cpu: u32| {
+            let at = format!("//- {ROOT}/cpu{cpu}/cache/index3");
+            format!("{at}/level\n3\n{at}/type\nUnified\n{at}/shared_cpu_list\n0-1\n")
+        };
+        let three = format!("//- {ROOT}/present\n0-2\n//- {ROOT}/online\n0-2\n")
+            + &cache(0)
+            + &cache(1)
+            + "//- /sys/devices/cpu_core/cpus\n0\n//- /sys/devices/cpu_atom/cpus\n1-2\n";
+        assert!(
+            ask(&UnequalCores, &three)
+                .ends_with("3 kinds of core: for performance cpu 0 (others: atom 1, atom without l3 2)"),
+            "{}",
+            ask(&UnequalCores, &three)
+        );
     }
 }

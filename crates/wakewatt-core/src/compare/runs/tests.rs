@@ -111,6 +111,10 @@ fn host(kernel: &str, is_c6_disabled: bool) -> Snapshot {
             text += &format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n{}\n", u8::from(off));
         }
     }
+    for cpu in 0..2 {
+        let block = format!("processor : {cpu}\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n\n");
+        text += &if cpu == 0 { format!("//- /proc/cpuinfo\n{block}") } else { block };
+    }
     Snapshot::read(&Tree::from_text(&text), |_| true)
 }
 
@@ -206,6 +210,7 @@ fn case_k3_in_two_sentences_and_a_suspect() {
         "{suspect}"
     );
     assert!(suspect.contains("C6 claims 92us instead of 133us"), "{suspect}");
+    assert!(!suspect.contains("Sapphire Rapids"), "the table of another processor: {suspect}");
     let said = found.cannot_conclude.join("\n");
     assert!(said.contains("time and kernel (5.3.18-lp152 and 5.14.17-default)"), "{said}");
     assert!(said.contains("One run on each side") && said.contains("measure disk --experiment"), "{said}");

@@ -163,7 +163,20 @@ fn time_in_state(text: &str) -> Result<Vec<TimeAt>, String> {
     text.lines().filter(|l| !l.trim().is_empty()).map(line).collect()
 }
 
+/// Drivers that have only their own two algorithms, called performance and powersave.
+pub fn is_autonomous(driver: &str) -> bool {
+    matches!(driver, "intel_pstate" | "amd-pstate-epp")
+}
+
 impl Policies {
+    /// Does its governor hold this policy at the lower limit? `powersave` does, but under drivers whose own algorithm it names.
+    pub fn is_held_low(&self, policy: u32) -> bool {
+        let is = |column: &PerCpu<String>, test: &dyn Fn(&str) -> bool| {
+            column.of(policy).and_then(Fact::get).is_some_and(|text| test(text))
+        };
+        is(&self.driver, &|driver| !is_autonomous(driver)) && is(&self.governor, &|governor| governor == "powersave")
+    }
+
     /// Reads every column.
     pub fn read<P: Fn(u32) -> String>(src: &dyn Source, folders: &Folders<P>) -> Policies {
         let number = |file: &str| folders.read(src, file, parse::number);

@@ -3,7 +3,8 @@
 //! Four authors write the same files. intel_idle's own tables were measured by the vendor and carry the hardware's names. On
 //! processors that it has no table for, it takes the firmware's `_CST` and calls the states `C1_ACPI`, `C2_ACPI`: the names
 //! are ACPI's types, not the hardware's, and `_CST` has no target residency, so the kernel multiplies the latency. acpi_idle
-//! does the same everywhere else (AMD). psci_idle reads `arm,idle-state` from the device tree. A residency of exactly 2 or 3
+//! does the same everywhere else (AMD). On Arm servers acpi_idle takes the firmware's `_LPI` (states LPI-0, LPI-1 …), which has
+//! the board's own wake-up latency and minimum residency for each. psci_idle reads `arm,idle-state` from the device tree. A residency of exactly 2 or 3
 //! times the latency in every sleeping state is therefore nobody's knowledge, and counters that were judged by it (`above`,
 //! `below`) prove nothing. Under `_ACPI` and acpi_idle the description keeps the MWAIT hint, whose bits 7 to 4 name the
 //! hardware's state (Intel SDM volume 2, MWAIT). Sources: admin-guide/pm/intel_idle.rst, ACPI 6.5 section 8.4.1 (_CST), Linux
@@ -24,8 +25,10 @@ pub enum Author {
     Native,
     /// The firmware's _CST, through intel_idle: names end in _ACPI.
     FirmwareInIntelIdle,
-    /// The firmware's _CST or _LPI, through acpi_idle.
+    /// The firmware's _CST, through acpi_idle.
     Firmware,
+    /// The firmware's _LPI, through acpi_idle: names begin with LPI.
+    FirmwareLpi,
     /// The device tree, through psci_idle and its like.
     DeviceTree,
     /// A guest's haltpoll: one made-up microsecond.
@@ -66,6 +69,7 @@ impl TableSource {
             Author::Native => word!("the driver's own table"),
             Author::FirmwareInIntelIdle => word!("firmware (_CST) through intel_idle"),
             Author::Firmware => word!("firmware (_CST) through acpi_idle"),
+            Author::FirmwareLpi => word!("firmware (_LPI) through acpi_idle"),
             Author::DeviceTree => word!("device tree"),
             Author::Guest => word!("the guest driver, a placeholder"),
             Author::BootParameter => word!("the driver's own table with what intel_idle.table= gave at boot"),
@@ -92,6 +96,7 @@ impl TableSource {
             "intel_idle" if is_given_at_boot => (Author::BootParameter, Trust::Medium),
             "intel_idle" if is_acpi_named => (Author::FirmwareInIntelIdle, Trust::Low),
             "intel_idle" => (Author::Native, Trust::High),
+            "acpi_idle" if sleeps().any(|row| row.name.starts_with("LPI")) => (Author::FirmwareLpi, Trust::Medium),
             "acpi_idle" => (Author::Firmware, Trust::Low),
             "haltpoll" => (Author::Guest, Trust::Low),
             driver if driver.contains("psci") || driver.starts_with("arm") || driver.contains("riscv") => {
@@ -227,6 +232,8 @@ mod tests {
             (Trust::High, None),
             "C1E at twice its latency is Intel's own number"
         );
+        let altra = source("acpi_idle", &[("LPI-0", "WFI", 1, 1), ("LPI-1", "Core power down", 150, 500)]).unwrap();
+        assert_eq!((altra.author, altra.trust, altra.residency_factor), (Author::FirmwareLpi, Trust::Medium, None));
         assert_eq!(source("psci_idle", &[("WFI", "", 1, 1)]).unwrap().author, Author::DeviceTree);
         assert_eq!((source("intel_idle", &[("POLL", "", 0, 0)]), source("other", &rpl)), (None, None));
     }

@@ -4,21 +4,25 @@
 //! source is asked on the first CPU of each package only, and what is per core is a sample of one; a recording is read
 //! whole. Opening `/dev/cpu/N/msr` needs CAP_SYS_RAWIO in the first user namespace: then every register is a gap, and
 //! the sheet shows that once. [`registers::REGISTERS`] says which are read; the vendor is taken from the CPU's
-//! modalias, since asking for the other vendor's registers would only give errors.
+//! modalias, since asking for the other vendor's registers would only give errors. In a guest nothing is taken from them: what
+//! a hypervisor emulates says nothing of the hardware.
 
 pub mod package_limit;
 pub mod registers;
 
-use super::{Cpus, Domain, cpuinfo, cpus::ROOT};
+use super::{Cpus, Domain, cpuinfo, cpus::ROOT, virt};
 use crate::fact::{Fact, Gap, GapKind, PerCpu, fact, parse};
 use crate::sheet::{Cell, Sheet};
-use crate::source::Source;
+use crate::source::{ErrorKind, ReadError, Source};
 use crate::units::Cpu;
 use package_limit::PackageLimit;
 use registers::{Form, REGISTERS, Register, Vendor, register};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use wakewatt_words::{told, word};
+
+/// Why no register of a guest counts.
+const EMULATED: &str = "a guest: a hypervisor's emulation says nothing of the hardware";
 
 /// The registers that were read.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -137,6 +141,16 @@ pub(crate) fn identity(modalias: &str) -> Option<(Vendor, u64, u64)> {
     Some((vendor, hex(family)?, hex(rest.split_once(':')?.0)?))
 }
 
+/// Is this a guest? The list of features in the modalias tells (X86_FEATURE_HYPERVISOR); /proc/cpuinfo is asked where it does not.
+fn is_guest(src: &dyn Source, modalias: Option<&str>) -> bool {
+    const HYPERVISOR: &str = "009F";
+    let features = modalias.and_then(|text| text.split_once(":feature:")).map(|(_, features)| features.trim());
+    match features.filter(|features| !features.is_empty()) {
+        Some(features) => features.split(',').any(|feature| feature.eq_ignore_ascii_case(HYPERVISOR)),
+        None => virt::hypervisor_flag(src).get() == Some(&true),
+    }
+}
+
 /// The codes of the package limit; /proc/cpuinfo is asked only where the modalias does not tell.
 fn limit_codes(src: &dyn Source, identity: Option<(Vendor, u64, u64)>) -> Option<&'static package_limit::Codes> {
     match identity {
@@ -164,10 +178,16 @@ impl Domain for Msr {
         let modalias = fact(src, &format!("{ROOT}/modalias"), parse::word);
         let identity = modalias.get().and_then(|text| identity(text));
         let vendor = identity.map(|(vendor, ..)| vendor);
+        let is_guest = is_guest(src, modalias.get().map(String::as_str));
         let read = |register: &Register| {
             let one = |cpu: Cpu| {
-                let path = format!("msr 0x{:x}", register.address);
-                (cpu, src.msr(cpu, register.address).map_or_else(|e| Fact::Gap(Gap::from_read(&path, &e)), Fact::Known))
+                let gap = |error: &ReadError| Gap::from_read(&format!("msr 0x{:x}", register.address), error);
+                let fact = match src.msr(cpu, register.address) {
+                    Ok(_) if is_guest => Fact::Gap(gap(&ReadError::new(ErrorKind::Absent, EMULATED))),
+                    Ok(value) => Fact::Known(value),
+                    Err(error) => Fact::Gap(gap(&error)),
+                };
+                (cpu, fact)
             };
             Reading {
                 id: register.id.into(),

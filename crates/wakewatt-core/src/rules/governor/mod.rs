@@ -4,11 +4,13 @@
 //! (docs/knobs/frequency.md): under intel_pstate and amd-pstate-epp, `powersave` is the driver's own algorithm and the
 //! energy preference decides, see rule.epp; under every other driver it is the lowest frequency for ever. ondemand,
 //! conservative and schedutil raise the clock after the load has come: a short request after a pause is served at a low
-//! clock. Where doctor turned the governor, only what that showed counts ([`experiment`]).
+//! clock. That is the usual default of kernels, so a matter of choice; CPUs that differ and a clock held down are not. Where
+//! doctor turned the governor, only what that showed counts ([`experiment`]).
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::choice::frequency_run;
 use crate::evidence::Evidence;
+use crate::facts::freq::policies::is_autonomous;
 use wakewatt_words::{say, word};
 
 mod experiment;
@@ -30,11 +32,6 @@ fn verify() -> &'static str {
     word!("wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency")
 }
 
-/// Drivers that have only their own two algorithms.
-pub(super) fn is_autonomous(driver: &str) -> bool {
-    matches!(driver, "intel_pstate" | "amd-pstate-epp")
-}
-
 pub(super) struct Governor;
 
 impl Rule for Governor {
@@ -43,6 +40,9 @@ impl Rule for Governor {
     }
     fn question(&self) -> &'static str {
         word!("does the frequency governor let the clock fall, or hold it down?")
+    }
+    fn is_choice(&self) -> bool {
+        true
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let run = frequency_run(evidence);
@@ -77,7 +77,7 @@ impl Rule for Governor {
         if others.is_empty() && !is_uneven {
             let name = governors.uniform().map_or("performance", String::as_str);
             return Answer::no(if name == "powersave" {
-                say!("powersave under {driver} is the driver's own algorithm, not the lowest frequency; see rule.epp")
+                say!("powersave under {driver} is the driver's own algorithm, not the lowest frequency")
             } else {
                 word!("the governor is performance").to_string()
             });
@@ -86,22 +86,24 @@ impl Rule for Governor {
             governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = evidence.facts.cpus.extent(cpus))).collect();
         let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
         let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
-        let (weight, what, cost) = match range {
-            Some((min, max)) if is_pinned_low && min < max => {
-                let lost = 1.0 - *min as f64 / *max as f64;
-                let text = say!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
-                (Weight::Problem, word!(", which holds the lowest frequency"), Cost::predicted_ratio(lost, text))
-            }
-            _ if is_uneven => (
-                Weight::Problem,
-                word!(", so the CPUs differ"),
-                Cost::unknown(word!("the same work runs at different speeds on different CPUs")),
-            ),
-            _ => (
-                Weight::Risk,
-                word!(", which raises the clock after the load has come"),
-                Cost::unknown(word!("short requests after a pause run at a low clock; how much is not measured")),
-            ),
+        let (weight, what, cost) = if is_pinned_low {
+            let cost = match range.filter(|(min, max)| min < max) {
+                Some((min, max)) => {
+                    let lost = 1.0 - *min as f64 / *max as f64;
+                    let text =
+                        say!("{} of the clock, computed from the limits of the policy; not measured", percent(lost));
+                    Cost::predicted_ratio(lost, text)
+                }
+                None => Cost::unknown(word!("the clock above the lower limit of each policy; not measured")),
+            };
+            (Weight::Problem, word!(", which holds the lowest frequency"), cost)
+        } else if is_uneven {
+            let cost = Cost::unknown(word!("the same work runs at different speeds on different CPUs"));
+            (Weight::Problem, word!(", so the CPUs differ"), cost)
+        } else {
+            let cost =
+                Cost::unknown(word!("short requests after a pause run at a low clock; how much is not measured"));
+            (Weight::Risk, word!(", which raises the clock after the load has come"), cost)
         };
         let title = say!("Governor {}{what} (driver {driver})", words.join(", "));
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
@@ -150,6 +152,8 @@ mod tests {
                 acpi-cpufreq)"
         );
         assert!(check("intel_cpufreq", "schedutil").starts_with("yes risk unknown"));
+        let bare = policy(&[("scaling_driver", "acpi-cpufreq"), ("scaling_governor", "powersave")]);
+        assert!(ask(&Governor, &bare).starts_with("yes problem unknown"), "it is static, whatever the limits");
         assert!(check("acpi-cpufreq", "performance").starts_with("no"));
         assert!(ask(&Governor, "").starts_with("cannot tell"));
         assert!(
