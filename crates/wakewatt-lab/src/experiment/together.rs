@@ -24,7 +24,8 @@ pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], ju
         }
         let adjusted = holm(&family.iter().map(|e| e.p_value).collect::<Vec<_>>());
         family.iter_mut().zip(adjusted).for_each(|(effect, p_value)| {
-            judge(&effect.metric, &effect.arm).adjust(effect, p_value);
+            let pairs = run.pairs_of(effect);
+            judge(&effect.metric, &effect.arm).adjust(effect, p_value, &pairs);
         });
     }
 }
@@ -37,14 +38,15 @@ fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &
     let same = holm(&family.iter().map(|e| same(e)).collect::<Vec<_>>());
     for ((effect, place), same_p) in family.iter_mut().zip(in_sequence(&claims)).zip(same) {
         let judge = judge(&effect.metric, &effect.arm);
-        judge.adjust(effect, place.p_value);
+        let (alone, pairs) = (effect.p_value, run.pairs_of(effect));
+        judge.adjust(effect, place.p_value, &pairs);
         let is_left = match effect.verdict {
             Verdict::Higher | Verdict::Lower => place.is_proven,
             Verdict::NoDifference => same_p <= judge.level,
             Verdict::Undecided => false,
         };
         if !is_left {
-            effect.verdict = Verdict::Undecided;
+            judge.leave_open(effect, alone, &pairs);
         }
     }
 }
