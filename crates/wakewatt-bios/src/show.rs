@@ -1,6 +1,6 @@
 //! The document of `bios show`: every concept with what it is now, what waits, and what it takes; on request every attribute.
 
-use crate::concepts::{self, CONCEPTS, Found};
+use crate::concepts::{self, CONCEPTS, Found, without_force};
 use crate::plan::Waiting;
 use crate::registry::{Attribute, Kind, Registry, Truth};
 use crate::setting::Setting;
@@ -21,7 +21,7 @@ pub struct ShownAttribute {
     pub pending: Option<Setting>,
     /// Values it takes, in words.
     pub takes: String,
-    /// Why it cannot be written as things are.
+    /// Why it cannot be written as things are, or has no force.
     pub locked: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct ShownConcept {
 pub struct NotHere {
     /// Such as `bios.uncore`.
     pub id: String,
-    /// Attributes that sound like it; set them with `attr:NAME=VALUE`.
+    /// Several attributes that are it by name; say which with `attr:NAME=VALUE`.
     pub near: Vec<String>,
 }
 
@@ -148,9 +148,9 @@ pub fn show(machine: &Machine, is_all: bool) -> Shown {
         let id = format!("bios.{}", concept.id);
         match concept.find(registry) {
             Found::Here(here) => {
-                let now = concept.word(&here, &bios.current);
+                let now = concept.word(registry, &here, &bios.current);
                 let then = concept
-                    .word(&here, &later)
+                    .word(registry, &here, &later)
                     .filter(|_| here.iter().any(|(a, _)| bios.pending.contains_key(&a.name)));
                 out.concepts.push(ShownConcept {
                     title: concept.title.into(),
@@ -161,7 +161,8 @@ pub fn show(machine: &Machine, is_all: bool) -> Shown {
                     id,
                 });
             }
-            Found::Several(near) | Found::Nowhere(near) => out.not_here.push(NotHere { id, near }),
+            Found::Several(near) => out.not_here.push(NotHere { id, near }),
+            Found::Nowhere => out.not_here.push(NotHere { id, near: Vec::new() }),
         }
     }
     if is_all {
@@ -199,12 +200,16 @@ fn shown(registry: &Registry, bios: &Bios, attribute: &Attribute) -> ShownAttrib
         (attribute.is_hidden, "hidden"),
     ];
     let flag = flags.iter().find(|(is_set, _)| *is_set).map(|(_, word)| (*word).to_string());
+    let without = bios
+        .current
+        .get(&attribute.name)
+        .and_then(|value| without_force(registry, attribute, value, &bios.current).map(|without| without.words()));
     ShownAttribute {
         name: attribute.name.clone(),
         label: attribute.label.clone(),
         current: bios.current.get(&attribute.name).cloned(),
         pending: bios.pending.get(&attribute.name).cloned(),
         takes: attribute.takes(),
-        locked: holding.map(by).or(flag),
+        locked: holding.map(by).or(flag).or(without),
     }
 }

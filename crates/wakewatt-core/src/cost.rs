@@ -132,7 +132,7 @@ fn watts(evidence: &Evidence) -> Vec<Watts> {
         all.extend(levels.filter_map(|l| of_meter(&format!("{}, {}", run.title, l.ask), l.energy.as_ref()?)));
     }
     all.extend(samples.all_experiments().flat_map(of_experiment));
-    for replayed in &samples.replays {
+    for replayed in samples.replays.iter().filter(|r| r.followed.is_enough()) {
         let ns = replayed.window_ns.filter(|ns| *ns > 0);
         all.extend(ns.map(|ns| Watts {
             what: say!("replay, {}, while idle", replayed.setting_words()),

@@ -16,6 +16,9 @@ pub enum Covers {
     Window,
     /// The run it is from, over its windows or rounds: not another hour, another boot or another machine.
     Run,
+    /// The hours in which several sessions of each side were measured: the sides did not take turns, so what drifts from hour to hour
+    /// may be the difference.
+    Hours,
     /// The machine, over several sessions of measuring.
     Machine,
     /// Machines such as these, over sessions on several of them.
@@ -28,6 +31,7 @@ impl Covers {
         match self {
             Covers::Window => word!("this window"),
             Covers::Run => word!("this run"),
+            Covers::Hours => word!("these hours"),
             Covers::Machine => word!("this machine"),
             Covers::Machines => word!("these machines"),
         }
@@ -38,6 +42,7 @@ impl Covers {
         match self {
             Covers::Window => word!("holds for this window only"),
             Covers::Run => word!("holds for this run only"),
+            Covers::Hours => word!("holds for these hours only"),
             Covers::Machine => word!("holds for this machine"),
             Covers::Machines => word!("holds for these machines"),
         }

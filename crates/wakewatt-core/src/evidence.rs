@@ -24,12 +24,21 @@ pub struct Evidence {
     pub quiet_wait: Option<QuietWait>,
     /// What was not looked at, and why: "experiment: needs root".
     pub not_done: Vec<NotDone>,
+    /// When the run was saved, in seconds since 1970; none where it is of no file.
+    #[serde(skip)]
+    pub made_at_s: Option<u64>,
 }
 
 impl Evidence {
     /// Of these samples, without a single fact.
     pub fn of(samples: Samples) -> Evidence {
         Evidence { samples, ..Evidence::default() }
+    }
+
+    /// When it was measured: by the calendar where that is known, because the clocks of two boots and of two machines begin anywhere.
+    pub fn begun_at_ns(&self) -> Option<u64> {
+        let saved = self.made_at_s.map(|s| s.saturating_mul(1_000_000_000));
+        saved.or_else(|| self.samples.begun_at_ns())
     }
 
     /// What leaving an idle state was measured to cost on this machine, on the first CPU where it was.

@@ -196,26 +196,88 @@ fn a_table_out_of_order_is_used_and_said() {
     assert!(!replayed(&["governor=menu", DEEP], NO_SPINNING).remarks.iter().any(|w| w.contains("is below that")));
 }
 
-#[test]
-fn a_recording_without_inputs_says_so_first() {
+/// The recording under menu, with the inputs of every `nth` stay left out.
+fn without_inputs_of_every(nth: usize, changes: &[&str]) -> Replayed {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/vm-haltpoll-6.18.wtrace");
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(&bytes).unwrap();
     let header = Header { governor: Some("menu".into()), ..reader.header.clone() };
-    let mut replay = Replay::new(&header, &[], &[]).unwrap();
+    let changes: Vec<Change> = changes.iter().map(|text| Change::parse(text).unwrap()).collect();
+    let mut replay = Replay::new(&header, &changes, &[]).unwrap();
+    let mut n = 0;
     for item in reader.by_ref() {
         if let Item::Pairs(mut pairs) = item {
-            pairs.iter_mut().for_each(|p| (p.sleep_length_ns, p.is_tick_stopped) = (None, None));
+            for pair in &mut pairs {
+                n += 1;
+                if n % nth == 0 {
+                    (pair.sleep_length_ns, pair.is_tick_stopped) = (None, None);
+                }
+            }
             replay.pairs(&pairs);
         }
     }
-    let r = replay.finish();
-    assert_eq!((r.is_trusted, r.n_compared, r.predicted.states.iter().map(|s| s.n).sum::<u64>()), (None, 0, 0));
-    assert!(r.trust.starts_with("Cannot tell how far this may be trusted: only 0 decisions"), "{}", r.trust);
+    replay.finish()
+}
+
+#[test]
+fn a_recording_that_cannot_be_followed_says_so_first() {
+    let r = without_inputs_of_every(1, &[]);
+    assert_eq!((r.is_trusted, r.n_compared, r.predicted.states.iter().map(|s| s.n).sum::<u64>()), (Some(false), 0, 0));
+    assert!(r.trust.starts_with("No verdict: 0.0 % of "), "{}", r.trust);
     assert!(
         r.n_left_out > 0 && r.recorded.states.iter().map(|s| s.n).sum::<u64>() > 3000,
         "what was recorded still counts"
     );
+    assert_eq!((r.followed.n_followed, r.followed.n_recorded > 3000), (0, true), "{:?}", r.followed);
+}
+
+/// A third of the stays lack their inputs: enough decisions can be compared, and too few periods lived.
+#[test]
+fn a_share_below_the_bound_gives_no_verdict() {
+    let under = |ns: u64| (ns, without_inputs_of_every(3, &[DEEP, &sweep::asking(ns).to_string()]));
+    let replays: Vec<(u64, Replayed)> = [0, 2_000, 133_000].into_iter().map(under).collect();
+    for (ns, r) in &replays {
+        let share = r.followed.ratio();
+        assert!(share > 0.0 && share < 0.95 && r.is_trusted == Some(false), "{ns}: {:?}", r.followed);
+        assert!(r.trust.starts_with("No verdict: "), "{}", r.trust);
+    }
+    let asked = Asked { objective: Objective::parse("p99 < 500ms").unwrap(), sleeper_ratio: Some(1.0), hop_cost_ns: 0 };
+    let told = slo(&replays, &asked).unwrap();
+    assert_eq!((told.limit, &told.command, told.limits.iter().any(|l| l.is_kept)), (None, &None, false));
+    assert!(told.answer.starts_with("No latency limit is named"), "{}", told.answer);
+    let swept = sweep::sweep(&replays);
+    assert!(swept.knee_ns.is_none() && swept.trust.starts_with("No verdict: "), "{}", swept.trust);
+    // One in a hundred is within the bound.
+    let r = without_inputs_of_every(100, &[]);
+    assert!(r.followed.is_enough() && r.followed.ratio() < 1.0 && !r.trust.starts_with("No verdict"), "{}", r.trust);
+}
+
+/// The strictest limit may use up what a replay may predict, while the loosest is followed: the least bounds them all.
+#[test]
+fn one_limit_that_is_not_followed_leaves_all_without_a_verdict() {
+    let mut all: Vec<(u64, Replayed)> = [0, 2_000, 133_000]
+        .into_iter()
+        .map(|ns| (ns, replayed(&["governor=menu", DEEP, &sweep::asking(ns).to_string()], NO_SPINNING)))
+        .collect();
+    let asked = Asked { objective: Objective::parse("p99 < 500ms").unwrap(), sleeper_ratio: Some(1.0), hop_cost_ns: 0 };
+    assert!(slo(&all, &asked).unwrap().limit.is_some());
+    all[0].1.followed.n_followed = 1;
+    assert_eq!((slo(&all, &asked).unwrap().limit, sweep::sweep(&all).knee_ns), (None, None));
+}
+
+/// A verdict by claims says so in its own sentence.
+#[test]
+fn claimed_exits_are_named_with_the_verdict() {
+    let claimed = asked_slo("p99 < 500us over 40 hops", Some(1.0), NO_SPINNING);
+    assert!(claimed.answer.ends_with("claimed, not measured.") && claimed.answer.contains("C6"), "{}", claimed.answer);
+    assert!(claimed.trust.ends_with("claimed, not measured."), "{}", claimed.trust);
+    let never = asked_slo("p99 < 0ns", None, NO_SPINNING);
+    assert!(never.answer.ends_with("claimed, not measured."), "{}", never.answer);
+    // Who polls leaves nothing.
+    let polls = replayed(&["max-latency=poll"], NO_SPINNING);
+    assert_eq!(polls.predicted.claimed_with(&Side::default()), Vec::<&str>::new());
+    let up = upgraded((Some("6.1.145"), "6.6.9"), &["governor=menu", DEEP]);
+    assert!(up.judgement.ends_with("claimed, not measured."), "{}", up.judgement);
 }
 
 /// Recorded with exact inputs on an emulated arm64 machine under Debian's 6.1; for a second the other governor had taken over, and no remark

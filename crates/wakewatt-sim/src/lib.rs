@@ -21,6 +21,7 @@ pub mod outcome;
 mod parallel;
 pub mod coverage;
 pub mod moved;
+pub mod exits;
 pub mod study;
 pub mod specpower;
 pub mod sensitivity;

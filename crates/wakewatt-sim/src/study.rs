@@ -4,6 +4,7 @@
 //! the first setting can do at most, measured in the model by a closed loop of four clients per CPU without thinking,
 //! unless the file says it; so all settings get the same requests.
 
+use crate::exits::Exits;
 use crate::law::Law;
 use crate::moved::Moved;
 use crate::outcome::Outcome;
@@ -103,6 +104,9 @@ pub struct Study {
     /// Requests per second that 100 percent of a graduated load are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_per_s: Option<f64>,
+    /// Where the exit latencies come from.
+    #[serde(default)]
+    pub exits: Exits,
     /// Point by point.
     pub points: Vec<Point>,
     /// Published figures beside the model's.
@@ -138,6 +142,7 @@ pub fn study(server: &Server, sweeps: &[Sweep], only: &[String], n_threads: usiz
         return Err(ServerError::Value(format!("{} points in all; {MOST_POINTS} at most", servers.len())));
     }
     let outcomes = simulate_all(&servers, n_threads)?;
+    let exits = Exits::of(servers.iter().zip(&outcomes));
     let point = |((setting, level_percent, swept), outcome)| Point {
         setting,
         level_percent,
@@ -149,7 +154,7 @@ pub fn study(server: &Server, sweeps: &[Sweep], only: &[String], n_threads: usiz
     mark_frontier(&mut points);
     let held = server.published.iter().map(|p| hold(p, server, &points)).collect();
     let (name, about) = (server.name.clone(), server.about.clone());
-    Ok(Study { name, about, full_per_s, points, held, sensitivity: Vec::new() })
+    Ok(Study { name, about, full_per_s, exits, points, held, sensitivity: Vec::new() })
 }
 
 fn combinations(sweeps: &[Sweep]) -> Vec<Vec<String>> {

@@ -27,6 +27,9 @@ pub enum Code {
     Busy = 8,
     /// Some settings were refused and left out, as `--keep-going` asks; or some nodes of a collection did not answer.
     Partial = 9,
+    /// Too little of the input can be used for a conclusion: nothing of it, then nothing is printed; or less than the stated bound, then
+    /// there is no verdict.
+    NoSample = 10,
     /// Interrupted, or the terminal closed; settings were put back and what was known was printed.
     Interrupted = 130,
 }
@@ -70,6 +73,7 @@ Exit codes:
   7    a setting is not possible here or was refused; nothing stays changed, unless --keep-going
   8    another wakewatt is changing settings
   9    some settings were refused and left out (`tune apply --keep-going`), or some nodes did not answer (`fleet collect`)
+  10   too little of a recording can be followed for a verdict (`replay`)
   130  interrupted, or the terminal closed; settings were put back
   With a command of yours (`trace -- CMD`, `run -- CMD`): the command's own code";
 

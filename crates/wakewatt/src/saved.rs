@@ -182,7 +182,9 @@ pub fn open(path: &Path) -> Result<(RunFile, Evidence)> {
     let run = RunFile::read(&text).map_err(|e| fail(e.to_string()))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let title = clean(&format!("run {name} ({}, {})", run.command, run.made_at));
-    let evidence = run.evidence(&title).map_err(|e| fail(e.to_string()))?;
+    let mut evidence = run.evidence(&title).map_err(|e| fail(e.to_string()))?;
+    let made_at = humantime::parse_rfc3339_weak(&run.made_at).ok();
+    evidence.made_at_s = made_at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).map(|at| at.as_secs());
     Ok((run, evidence))
 }
 

@@ -9,7 +9,7 @@
 
 mod table;
 
-pub use table::CONCEPTS;
+pub use table::{CONCEPTS, MASTERS};
 
 use crate::registry::attribute::plain;
 use crate::registry::{Attribute, Registry};
@@ -27,19 +27,79 @@ pub struct Concept {
     pub id: &'static str,
     /// For people.
     pub title: &'static str,
-    /// Letters by which like attributes are found where none of the forms is.
-    pub hints: &'static [&'static str],
     /// Where to look, best first.
     pub forms: &'static [Form],
 }
 
-/// One way in which firmware has it: the attribute that decides, and those that go with it.
-#[derive(Debug)]
-pub struct Form(pub &'static [Part]);
+/// One way in which firmware has it.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// The attribute that decides, and those that go with it.
+    Led(&'static [Part]),
+    /// Every one of these that a machine has: each stands for itself, and the word is said of all.
+    Every(&'static [Part]),
+}
 
 /// One attribute of a form, and what words mean there. A word may stand there twice: the first value that the registry lists counts.
 #[derive(Debug)]
 pub struct Part(pub &'static str, pub &'static [(&'static str, &'static str)]);
+
+/// A switch without which an attribute's value has no force.
+#[derive(Debug)]
+pub struct Master {
+    /// The attribute.
+    pub of: &'static str,
+    /// Its values that need no switch.
+    pub without: &'static [&'static str],
+    /// The switch.
+    pub switch: &'static str,
+    /// What it must be, best first.
+    pub needs: &'static [&'static str],
+}
+
+/// A switch of this machine that takes the force from a value.
+#[derive(Debug)]
+pub struct Without<'a> {
+    /// The switch.
+    pub switch: &'a Attribute,
+    /// What it is; none where that is not told.
+    pub now: Option<Setting>,
+    /// What it must be; none where its registry lists no such value.
+    pub needs: Option<Setting>,
+}
+
+impl Without<'_> {
+    /// `has no force while PwrPerfTuning=OS Controls EPB`.
+    pub fn words(&self) -> String {
+        match &self.now {
+            Some(now) => format!("has no force while {}={now}", self.switch.name),
+            None => format!("has no force unless {} gives it", self.switch.name),
+        }
+    }
+}
+
+/// What takes the force from this value of an attribute, if all is as in `values`; none where nothing is known to.
+pub fn without_force<'a>(
+    registry: &'a Registry,
+    attribute: &Attribute,
+    value: &Setting,
+    values: &BTreeMap<String, Setting>,
+) -> Option<Without<'a>> {
+    let is_called = |name: &str, pattern: &str| plain(base(name)) == plain(pattern);
+    let means =
+        |a: &Attribute, text: &str, value: &Setting| a.accept(text, Some(value)).is_ok_and(|v| a.is_same(&v, value));
+    let masters = MASTERS.iter().filter(|m| is_called(&attribute.name, m.of));
+    let mut known = masters.filter(|m| !m.without.iter().any(|text| means(attribute, text, value)));
+    known.find_map(|master| {
+        let [switch] = named(registry, master.switch)[..] else { return None };
+        let now = values.get(&switch.name);
+        if now.is_some_and(|now| master.needs.iter().any(|text| means(switch, text, now))) {
+            return None;
+        }
+        let needs = master.needs.iter().find_map(|text| switch.accept(text, now).ok());
+        Some(Without { switch, now: now.cloned(), needs })
+    })
+}
 
 /// What a concept is on this machine.
 #[derive(Debug)]
@@ -48,8 +108,8 @@ pub enum Found<'a> {
     Here(Vec<(&'a Attribute, &'static Part)>),
     /// Several are as like.
     Several(Vec<String>),
-    /// None; these sound like it.
-    Nowhere(Vec<String>),
+    /// None that is known.
+    Nowhere,
 }
 
 /// The concept of this id, with or without `bios.`.
@@ -85,39 +145,44 @@ fn named<'a>(registry: &'a Registry, pattern: &str) -> Vec<&'a Attribute> {
 impl Concept {
     /// Finds it in a registry.
     pub fn find<'a>(&self, registry: &'a Registry) -> Found<'a> {
-        for Form(parts) in self.forms {
-            let Some((lead, rest)) = parts.split_first() else { continue };
-            match named(registry, lead.0)[..] {
-                [] => {}
-                [one] => {
-                    let mut here = vec![(one, lead)];
-                    for part in rest {
-                        if let [also] = named(registry, part.0)[..] {
-                            here.push((also, part));
-                        }
+        for form in self.forms {
+            let (is_led, parts) = match form {
+                Form::Led(parts) => (true, parts),
+                Form::Every(parts) => (false, parts),
+            };
+            let mut here: Vec<(&Attribute, &'static Part)> = Vec::new();
+            for part in *parts {
+                match named(registry, part.0)[..] {
+                    // Without the deciding one the form is not this machine's.
+                    [] if is_led && here.is_empty() => break,
+                    [one] => here.push((one, part)),
+                    ref several if several.len() > 1 && (!is_led || here.is_empty()) => {
+                        return Found::Several(several.iter().map(|a| format!("{} ({})", a.name, a.menu)).collect());
                     }
-                    return Found::Here(here);
-                }
-                ref several => {
-                    return Found::Several(several.iter().map(|a| format!("{} ({})", a.name, a.menu)).collect());
+                    _ => {}
                 }
             }
+            if !here.is_empty() {
+                return Found::Here(here);
+            }
         }
-        Found::Nowhere(self.near(registry))
+        Found::Nowhere
     }
 
-    /// Attributes whose name or label sounds like it.
-    fn near(&self, registry: &Registry) -> Vec<String> {
-        let sounds = |a: &&Attribute| {
-            let text = format!("{} {}", plain(&a.name), plain(&a.label));
-            !a.is_hidden && self.hints.iter().any(|hint| text.contains(hint))
-        };
-        registry.attributes.iter().filter(sounds).take(HINTS).map(|a| a.name.clone()).collect()
-    }
-
-    /// The word for what is set now, if all attributes agree on one; else none.
-    pub fn word(&self, here: &[(&Attribute, &Part)], now: &BTreeMap<String, Setting>) -> Option<&'static str> {
+    /// The word for what is set now, if all attributes agree on one and a switch takes the force from none; else none.
+    pub fn word(
+        &self,
+        registry: &Registry,
+        here: &[(&Attribute, &Part)],
+        now: &BTreeMap<String, Setting>,
+    ) -> Option<&'static str> {
         let (_, lead) = here.first()?;
+        let is_without = |attribute: &Attribute| {
+            now.get(&attribute.name).is_some_and(|value| without_force(registry, attribute, value, now).is_some())
+        };
+        if here.iter().any(|(attribute, _)| is_without(attribute)) {
+            return None;
+        }
         let is_so = |word: &str| {
             here.iter().all(|(attribute, part)| {
                 let mut values = part.1.iter().filter(|(w, _)| *w == word).peekable();
@@ -175,12 +240,7 @@ mod tests {
     fn every_concept_has_words_and_no_two_have_one_id() {
         for concept in CONCEPTS {
             assert_eq!(CONCEPTS.iter().filter(|other| other.id == concept.id).count(), 1, "{}", concept.id);
-            assert!(
-                !concept.hints.is_empty() && concept.hints.iter().all(|hint| plain(hint) == *hint),
-                "{}",
-                concept.id
-            );
-            for Form(parts) in concept.forms {
+            for Form::Led(parts) | Form::Every(parts) in concept.forms {
                 assert!(parts.first().is_some_and(|lead| !lead.1.is_empty()), "{}", concept.id);
             }
         }
@@ -206,6 +266,6 @@ mod tests {
             registry(vec![entry("MemoryFrequency_0001", false, false), entry("MemoryFrequency_0002", false, false)]);
         assert!(matches!(memory.find(&two), Found::Several(names) if names.len() == 2));
         let like = registry(vec![entry("DramSpeedMemFreqLimit", false, false)]);
-        assert!(matches!(memory.find(&like), Found::Nowhere(near) if near == ["DramSpeedMemFreqLimit"]));
+        assert!(matches!(memory.find(&like), Found::Nowhere), "a name that sounds like it is none");
     }
 }

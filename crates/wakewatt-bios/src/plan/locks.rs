@@ -4,9 +4,12 @@
 //! on Dell and HPE are the state of the moment: they count unless a rule explains them and no longer holds; what is only greyed
 //! out or hidden, by rules of which none holds, is left to the BMC to judge. And one rule that
 //! registries of Supermicro leave out: their menu of power settings is closed unless its own profile, which stands at the menu's top,
-//! is Custom; there the dependency hangs on placeholders instead of the attributes.
+//! is Custom; there the dependency hangs on placeholders instead of the attributes. A switch that takes the force from a value
+//! (`concepts::MASTERS`) stands in its way as a lock does: the value could be written, and would do nothing.
 
+use super::Purpose;
 use super::draft::{Draft, Want};
+use crate::concepts::{Without, without_force};
 use crate::registry::attribute::plain;
 use crate::registry::{Attribute, Condition, Kind, Property, Rule, Truth, rules::Test};
 use crate::setting::Setting;
@@ -26,6 +29,8 @@ pub(super) enum Lock<'a> {
     Rule(&'a Rule),
     /// By its place in the menu: this attribute must have this value.
     Menu(&'a Attribute, Setting),
+    /// It may be written, and a switch takes its force.
+    Without(Without<'a>),
 }
 
 /// The first thing in the way of this attribute as planned.
@@ -57,7 +62,15 @@ pub(super) fn lock<'a>(draft: &Draft<'a>, want: &Want) -> Option<Lock<'a>> {
             return Some(Lock::Unexplained(property.word()));
         }
     }
-    menu_lock(draft, attribute)
+    menu_lock(draft, attribute).or_else(|| master_lock(draft, attribute, want))
+}
+
+/// Old values come back together with the switches that they had.
+fn master_lock<'a>(draft: &Draft<'a>, attribute: &Attribute, want: &Want) -> Option<Lock<'a>> {
+    if draft.purpose == Purpose::Undo || want.is_gate {
+        return None;
+    }
+    without_force(draft.registry, attribute, &want.value, &draft.planned).map(Lock::Without)
 }
 
 fn menu_lock<'a>(draft: &Draft<'a>, attribute: &Attribute) -> Option<Lock<'a>> {

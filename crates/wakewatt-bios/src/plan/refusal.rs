@@ -15,13 +15,9 @@ pub enum Refusal {
     },
     /// This firmware has nothing of the kind under a known name.
     #[error(
-        "no known name of it is in this machine's registry; {}",
-        hint(near, "nothing there sounds like it (`bios show --all` lists everything)")
+        "no known name of it is in this machine's registry; `bios show --all` lists everything, and attr:NAME=VALUE sets it"
     )]
-    NoAttribute {
-        /// Attributes that sound like it.
-        near: Vec<String>,
-    },
+    NoAttribute,
     /// Several attributes are as like.
     #[error("several attributes could be meant: {}; say which with attr:NAME=VALUE", names.join(", "))]
     Several {
@@ -82,6 +78,18 @@ pub enum Refusal {
         by: String,
         /// What that takes.
         takes: String,
+    },
+    /// A switch takes its force, and cannot be set so that it has it.
+    #[error(
+        "{attribute} {how}, and {switch} takes no value that is known to give it force; set it first with attr:{switch}=VALUE"
+    )]
+    NoForce {
+        /// The attribute.
+        attribute: String,
+        /// What takes its force.
+        how: String,
+        /// The switch.
+        switch: String,
     },
     /// What would free it is wanted otherwise.
     #[error("{attribute} needs {gate}={needs}, but {gate}={wanted} is wanted too")]

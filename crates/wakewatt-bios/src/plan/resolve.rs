@@ -63,21 +63,25 @@ pub(super) fn resolve(registry: &Registry, bios: &Bios, wish: &Wish) -> Result<V
             let here = match concept.find(registry) {
                 Found::Here(here) => here,
                 Found::Several(names) => return Err((None, Refusal::Several { names })),
-                Found::Nowhere(near) => return Err((None, Refusal::NoAttribute { near })),
+                Found::Nowhere => return Err((None, Refusal::NoAttribute)),
             };
             let mut out = Vec::new();
             for (at, (attribute, part)) in here.into_iter().enumerate() {
                 match meant(attribute, part, value, &accept) {
                     Ok(setting) => out.push(exact(attribute, setting)),
-                    // What goes with the deciding one need not know every word.
-                    Err(None) => {}
-                    Err(Some(why)) if at == 0 => return Err(not_taken(attribute, why)),
-                    Err(Some(_)) => {}
+                    // What goes with the deciding one need not know every word; one that it knows must be possible, or the whole would be half
+                    // done.
+                    Err(why) if at == 0 || knows(part, value) => return Err(not_taken(attribute, why)),
+                    Err(_) => {}
                 }
             }
             Ok(out)
         }
     }
+}
+
+fn knows(part: &Part, word: &str) -> bool {
+    part.1.iter().any(|(known, _)| word.eq_ignore_ascii_case(known))
 }
 
 /// What a word means in a part: the first of its values that the registry lists; the deciding part also takes the BMC's own.
@@ -86,16 +90,13 @@ fn meant(
     part: &Part,
     word: &str,
     accept: &dyn Fn(&Attribute, &str) -> Result<Setting, NotTaken>,
-) -> Result<Setting, Option<NotTaken>> {
-    let mut values = part.1.iter().filter(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, value)| value).peekable();
-    let is_word = values.peek().is_some();
+) -> Result<Setting, NotTaken> {
     let mut refused = None;
-    for value in values {
+    for (_, value) in part.1.iter().filter(|(known, _)| word.eq_ignore_ascii_case(known)) {
         match accept(attribute, value) {
             Ok(setting) => return Ok(setting),
             Err(why) => refused = refused.or(Some(why)),
         }
     }
-    let own = accept(attribute, word);
-    own.map_err(|why| if is_word { refused.or(Some(why)) } else { Some(why) })
+    accept(attribute, word).map_err(|why| refused.unwrap_or(why))
 }

@@ -103,6 +103,15 @@ fn next(draft: &Draft<'_>, at: usize) -> Next {
     // Locked as it should be: nothing has to be written, unless something else moves it.
     let is_left = draft.is_so(want) && !is_moved(draft, want);
     match lock {
+        // It is so already, and without force: the switch is what has to change.
+        Lock::Without(without) => {
+            let Some(value) = without.needs.clone() else {
+                let switch = without.switch.name.clone();
+                return Next::Refuse(Refusal::NoForce { attribute, how: without.words(), switch });
+            };
+            let why = format!("{attribute} {} (a rule of this maker; the registry does not say)", without.words());
+            first(draft, want, &without.switch.name, value, why)
+        }
         _ if is_left => Next::Free,
         Lock::Immutable => Next::Refuse(Refusal::Immutable { attribute }),
         Lock::Unexplained(how) => Next::Refuse(Refusal::LockedUnexplained { attribute, how }),

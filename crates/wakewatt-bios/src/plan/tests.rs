@@ -162,10 +162,7 @@ fn unknown_name_unknown_value_and_locked_are_three_things() {
         matches!(kinds[1], Refusal::UnknownAttribute { near, .. } if near.contains(&"ProcCStates".to_string())),
         "{kinds:?}"
     );
-    assert!(
-        matches!(kinds[2], Refusal::NotTaken { .. }) && matches!(kinds[3], Refusal::NoAttribute { .. }),
-        "{kinds:?}"
-    );
+    assert!(matches!(kinds[2], Refusal::NotTaken { .. }) && matches!(kinds[3], Refusal::NoAttribute), "{kinds:?}");
     assert_eq!(told(&plan), ["WillChange LogicalProc=Disabled"], "the rest is still planned");
 }
 
@@ -280,4 +277,133 @@ fn undo_leaves_to_the_profile_what_the_profile_locks() {
     );
     assert!(plan.refused.is_empty(), "{:?}", plan.refused);
     assert_eq!(told(&plan), ["WillChange SysProfile=PerfOptimized", "Follows ProcCStates=Disabled"]);
+}
+
+/// A DGX H100, whose bias the operating system writes: the registry names no dependency.
+fn dgx(owners: &[&str], owner: &str) -> Bios {
+    bios(
+        vec![
+            entry("PwrPerfTuning", owners, json!({})),
+            entry("AltEngPerfBIAS", &["Performance", "Balanced Performance", "Balanced Power", "Power"], json!({})),
+        ],
+        vec![],
+        &[("PwrPerfTuning", owner), ("AltEngPerfBIAS", "Balanced Performance")],
+    )
+}
+
+const OWNERS: &[&str] = &["OS Controls EPB", "BIOS Controls EPB", "PECI Controls EPB"];
+
+#[test]
+fn a_value_is_planned_with_the_switch_that_gives_it_force() {
+    let wanted = ["WillChange PwrPerfTuning=BIOS Controls EPB gate", "WillChange AltEngPerfBIAS=Performance"];
+    let dgx_now = dgx(OWNERS, "OS Controls EPB");
+    for wish in ["bios.epb=performance", "attr:AltEngPerfBIAS=Performance"] {
+        let plan = planned(&dgx_now, &[wish]);
+        assert_eq!(told(&plan), wanted, "{wish}");
+        assert!(
+            plan.refused.is_empty() && plan.steps[0].why.contains("has no force while PwrPerfTuning=OS Controls EPB")
+        );
+    }
+    // So already, and without force: the switch is what changes.
+    let plan = planned(&dgx_now, &["bios.epb=balanced"]);
+    assert_eq!(told(&plan)[0], wanted[0]);
+    let plan = planned(&dgx(OWNERS, "BIOS Controls EPB"), &["bios.epb=performance"]);
+    assert_eq!(told(&plan), [wanted[1]], "it has force");
+    let plan = planned(&dgx_now, &["bios.epb=performance", "bios.epb-owner=firmware"]);
+    assert_eq!(told(&plan).len(), 2, "{:?}", told(&plan));
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+}
+
+#[test]
+fn a_value_whose_switch_cannot_be_had_is_refused_with_the_reason() {
+    let plan =
+        planned(&dgx(OWNERS, "OS Controls EPB"), &["bios.epb=performance", "attr:PwrPerfTuning=OS Controls EPB"]);
+    assert!(
+        matches!(&plan.refused[0].refusal, Refusal::GateTaken { gate, needs, .. } if gate == "PwrPerfTuning" && needs == "BIOS Controls EPB"),
+        "{:?}",
+        plan.refused
+    );
+    let plan = planned(&dgx(&OWNERS[..1], "OS Controls EPB"), &["bios.epb=performance"]);
+    assert!(plan.steps.is_empty(), "{:?}", told(&plan));
+    let why = &plan.refused[0].why;
+    assert!(why.starts_with("AltEngPerfBIAS has no force while PwrPerfTuning=OS Controls EPB"), "{why}");
+    // Not asked for: what is shown says that it has no force, and no word stands for it.
+    let dgx = dgx(OWNERS, "OS Controls EPB");
+    let shown = crate::show::show(&machine(&dgx), false);
+    let epb = shown.concepts.iter().find(|c| c.id == "bios.epb").unwrap();
+    assert_eq!(epb.word, None);
+    assert!(epb.attributes[0].locked.as_ref().is_some_and(|why| why.contains("has no force")), "{epb:?}");
+}
+
+/// HPE's fabric keeps a P-state only while its power management is off; `Auto` needs no switch.
+#[test]
+fn the_fabric_is_pinned_with_its_power_management_off() {
+    let hpe = |boost: &str| {
+        bios(
+            vec![
+                entry("InfinityFabricPstate", &["Auto", "P0", "P1"], json!({})),
+                entry("ApplicationPowerBoost", &["Enabled", "Disabled"], json!({})),
+            ],
+            vec![],
+            &[("InfinityFabricPstate", "Auto"), ("ApplicationPowerBoost", boost)],
+        )
+    };
+    let pinned = ["WillChange ApplicationPowerBoost=Disabled gate", "WillChange InfinityFabricPstate=P0"];
+    assert_eq!(told(&planned(&hpe("Enabled"), &["bios.uncore=max"])), pinned);
+    assert_eq!(told(&planned(&hpe("Enabled"), &["attr:InfinityFabricPstate=P0"])), pinned);
+    assert_eq!(told(&planned(&hpe("Disabled"), &["bios.uncore=max"])), pinned[1..]);
+    assert_eq!(told(&planned(&hpe("Enabled"), &["bios.uncore=dynamic"])), ["NoChange InfinityFabricPstate=Auto"]);
+}
+
+/// Undo brings old values back together with the switches that they had.
+#[test]
+fn an_undo_needs_no_switch() {
+    let now = dgx(OWNERS, "OS Controls EPB");
+    let exact = Exact { name: "AltEngPerfBIAS".into(), value: Setting::Text("Power".into()), asked: "undo".into() };
+    let plan = settled(&machine(&now), &now, vec![exact], Purpose::Undo);
+    assert_eq!(told(&plan), ["WillChange AltEngPerfBIAS=Power"]);
+}
+
+#[test]
+fn prefetchers_are_all_of_them_or_a_named_one() {
+    let names = ["HwPrefetcher", "AdjSecPrefetch", "DcuStreamPrefetcher", "DcuIpPrefetcher"];
+    let with = |last: &[&str]| {
+        let mut all: Vec<Value> = names.iter().map(|name| entry(name, &["Enabled", "Disabled"], json!({}))).collect();
+        all.push(entry("XptPrefetcher", last, json!({})));
+        let current: Vec<(&str, &str)> =
+            names.iter().map(|n| (*n, "Enabled")).chain([("XptPrefetcher", "Auto")]).collect();
+        bios(all, vec![], &current)
+    };
+    let hpe = with(&["Auto", "Enabled", "Disabled"]);
+    let off: Vec<String> =
+        names.iter().chain(&["XptPrefetcher"]).map(|name| format!("WillChange {name}=Disabled")).collect();
+    assert_eq!(told(&planned(&hpe, &["bios.prefetchers=off"])), off);
+    assert_eq!(told(&planned(&hpe, &["bios.prefetcher-l1-ip=off"])), ["WillChange DcuIpPrefetcher=Disabled"]);
+    let unknown = planned(&hpe, &["bios.prefetcher=off"]);
+    assert!(
+        matches!(&unknown.refused[0].refusal, Refusal::UnknownConcept { near, .. } if near.contains(&"bios.prefetchers".into())),
+        "{:?}",
+        unknown.refused
+    );
+    // One that cannot be switched off leaves nothing half done.
+    let plan = planned(&with(&["Auto", "Enabled"]), &["bios.prefetchers=off"]);
+    assert!(plan.steps.is_empty() && plan.refused[0].why.starts_with("XptPrefetcher"), "{:?}", plan.refused);
+}
+
+/// PCC shares the choice of clocks with firmware; it is not HWP.
+#[test]
+fn collaborative_power_control_is_no_hwp() {
+    let hpe = bios(
+        vec![entry("CollabPowerControl", &["Enabled", "Disabled"], json!({}))],
+        vec![],
+        &[("CollabPowerControl", "Enabled")],
+    );
+    let plan = planned(&hpe, &["bios.hw-p-states=off", "bios.pcc=off"]);
+    assert_eq!(told(&plan), ["WillChange CollabPowerControl=Disabled"]);
+    assert!(matches!(plan.refused[0].refusal, Refusal::NoAttribute));
+    assert!(
+        !plan.refused[0].why.contains("CollabPowerControl"),
+        "nothing that only sounds like it: {:?}",
+        plan.refused
+    );
 }

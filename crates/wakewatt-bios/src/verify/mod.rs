@@ -172,7 +172,7 @@ fn seen(bios: &Bios, facts: &Snapshot) -> Vec<Seen> {
     let mut out = Vec::new();
     for concept in CONCEPTS {
         let Found::Here(here) = concept.find(&registry) else { continue };
-        let word = concept.word(&here, &bios.current);
+        let word = concept.word(&registry, &here, &bios.current);
         let own = here.first().and_then(|(attribute, _)| bios.current.get(&attribute.name)).map(ToString::to_string);
         let Some(bios_says) = word.map(str::to_string).or(own) else { continue };
         if let Some(found) = seen::compare(concept.id, word, facts) {

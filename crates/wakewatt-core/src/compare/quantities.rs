@@ -227,7 +227,9 @@ fn of_load(all: &mut Vec<Quantity>, run: &LoadRun) {
             ("work per joule", Measure::PerJoule, Better::Higher, level.per_joule().filter(|_| is_loaded)),
         ];
         for (what, measure, better, value) in figures {
-            let id = format!("load.{:?}.{}{work}.{at}.{what}", run.kind, run.title);
+            // Two commands may be called alike once their names are masked, and one command may be called otherwise in each run.
+            let name = run.command_hash.as_ref().unwrap_or(&run.title);
+            let id = format!("load.{:?}.{name}{work}.{at}.{what}", run.kind);
             push(all, kind, id, format!("{}, {at}: {what}", run.title), measure, better, value.into_iter().collect());
         }
     }

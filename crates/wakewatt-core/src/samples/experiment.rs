@@ -275,6 +275,13 @@ pub struct AtLook {
 }
 
 impl Effect {
+    /// The interval that may stand beside the verdict. None where nothing is decided and the interval excludes 1 all the same: the
+    /// rounds are too few for its level, the run was cut short, or clocks may have made the difference.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let is_open = self.verdict == Verdict::Undecided && (self.ratio_low > 1.0 || self.ratio_high < 1.0);
+        (!is_open).then_some((self.ratio_low, self.ratio_high))
+    }
+
     /// The same the other way round: how many times the baseline's value the arm's is.
     pub fn inverted(&self) -> Effect {
         Effect {

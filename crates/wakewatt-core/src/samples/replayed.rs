@@ -56,8 +56,12 @@ pub struct Recording {
 pub struct Replayed {
     /// How far the rest may be trusted, in a sentence.
     pub trust: String,
-    /// May it be trusted? At least 95 % of decisions were identical; none where too few could be compared.
+    /// May it be trusted? At least 95 % of decisions were identical, and at least 95 % of the recorded stays were
+    /// followed; none where too few decisions could be compared.
     pub is_trusted: Option<bool>,
+    /// How much of the recording the predictions rest on.
+    #[serde(default)]
+    pub followed: Followed,
     /// Which inputs that was told from: `exact`, the governor's own arguments, or `rebuilt`, from the tick's structure and events.
     #[serde(default)]
     pub inputs: String,
@@ -99,6 +103,32 @@ pub struct Replayed {
     pub cpus: Vec<CpuReplay>,
     /// What the figures rest on, and what is left out.
     pub remarks: Vec<String>,
+}
+
+/// How much of a recording predictions rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Followed {
+    /// Recorded stays of idle periods that were followed to their end.
+    pub n_followed: u64,
+    /// All recorded stays. Not followed are those without an input, after a change of settings, and of CPUs without an
+    /// idle table.
+    pub n_recorded: u64,
+}
+
+impl Followed {
+    /// The least share that allows a verdict.
+    pub const LEAST_RATIO: f64 = 0.95;
+
+    /// The share followed, 0 to 1; 0 where nothing was recorded.
+    pub fn ratio(self) -> f64 {
+        self.n_followed as f64 / self.n_recorded.max(1) as f64
+    }
+
+    /// Enough for a verdict?
+    pub fn is_enough(self) -> bool {
+        self.ratio() >= Followed::LEAST_RATIO
+    }
 }
 
 /// How far decisions are told from what was rebuilt of the governor's inputs.
@@ -198,6 +228,14 @@ impl Replayed {
 }
 
 impl Side {
+    /// States that wake-ups left, here or on the other side, and whose exit latency is a claim.
+    pub fn claimed_with<'a>(&'a self, other: &'a Side) -> Vec<&'a str> {
+        let is_claimed = |s: &StateTold| s.n_wakes > 0 && s.exit_ns > 0 && s.exit_basis == ExitBasis::Claimed;
+        let mut names = self.names(other);
+        names.retain(|name| [self, other].iter().any(|side| side.state(name).is_some_and(is_claimed)));
+        names
+    }
+
     /// A state by its name.
     pub fn state(&self, name: &str) -> Option<&StateTold> {
         self.states.iter().find(|s| s.state == name)

@@ -79,6 +79,13 @@ pub struct SideEffect {
 }
 
 impl SideEffect {
+    /// The interval that may stand beside what is said: its own holds by itself, so where the test of all together shows nothing it must not
+    /// exclude nothing.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let is_open = !self.is_shown && (self.difference_low > 0.0 || self.difference_high < 0.0);
+        (!is_open).then_some((self.difference_low, self.difference_high))
+    }
+
     /// `steal 10.6 % with found, 2.0 % with poll (8 rounds)`.
     pub fn say(&self) -> String {
         let show = |value| self.what.show(value);

@@ -6,6 +6,7 @@ pub mod change;
 pub mod ramp;
 pub mod rank_sum;
 pub mod paired;
+pub mod discoveries;
 pub mod random;
 pub mod sequence;
 pub mod sequential;

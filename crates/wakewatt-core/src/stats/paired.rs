@@ -77,12 +77,32 @@ impl Judge {
         }
     }
 
-    /// The same effect with a p-value that knows of the other comparisons, and the verdict that it leaves.
-    pub fn adjust(&self, effect: &mut Effect, p_value: f64) {
+    /// The same effect with a p-value that knows of the other comparisons, and the verdict that it leaves; `pairs` are the values of its
+    /// rounds.
+    pub fn adjust(&self, effect: &mut Effect, p_value: f64, pairs: &[(f64, f64)]) {
+        let alone = effect.p_value;
         let (low, high) = (effect.ratio_low.ln(), effect.ratio_high.ln());
         let ends = Interval { low, high, confidence: effect.confidence.unwrap_or(0.0) };
         effect.p_value = p_value;
         effect.verdict = self.verdict(ends, p_value);
+        if effect.verdict == Verdict::Undecided {
+            self.leave_open(effect, alone, pairs);
+        }
+    }
+
+    /// Undecided because of the other comparisons: then the interval is taken at the level that these leave to it, `alone` being its p-value by
+    /// itself, and so holds 1, as far as the rounds allow such an interval.
+    pub fn leave_open(&self, effect: &mut Effect, alone: f64, pairs: &[(f64, f64)]) {
+        effect.verdict = Verdict::Undecided;
+        if effect.interval().is_some() {
+            return;
+        }
+        let left = self.level * alone / effect.p_value.max(alone);
+        let wider = Judge { level: left.min(alone * 0.999_999) };
+        let Some(again) = wider.effect(&effect.metric, &effect.baseline, &effect.arm, pairs) else { return };
+        (effect.ratio_low, effect.ratio_high) = (again.ratio_low, again.ratio_high);
+        (effect.difference_low, effect.difference_high) = (again.difference_low, again.difference_high);
+        effect.confidence = again.confidence;
     }
 
     /// Where the centre of values per round lies.
@@ -160,10 +180,27 @@ mod tests {
         // Three rounds within a hair of each other are a range and no proof of anything.
         assert_eq!(judge.effect("m", "a", "b", &same[..3]).unwrap().verdict, Verdict::Undecided);
         let mut adjusted = effect;
-        judge.adjust(&mut adjusted, 3.0 * 2.0 / 256.0);
+        judge.adjust(&mut adjusted, 3.0 * 2.0 / 256.0, &pairs);
         assert_eq!((adjusted.p_value, adjusted.verdict), (3.0 * 2.0 / 256.0, Verdict::Higher));
-        judge.adjust(&mut adjusted, 0.06);
+        // Eight rounds that agree make no interval at a level below theirs: none is shown.
+        judge.adjust(&mut adjusted, 0.06, &pairs);
+        assert_eq!((adjusted.verdict, adjusted.interval()), (Verdict::Undecided, None));
+    }
+
+    /// Nine rounds of twelve agree: alone that is a difference, and among nine others it is none.
+    #[test]
+    fn an_interval_beside_undecided_holds_one() {
+        let pairs: Vec<(f64, f64)> =
+            (0..12u32).map(|i| (if i % 4 == 3 { 97.0 } else { 108.0 } + f64::from(i) * 0.1, 100.0)).collect();
+        let judge = Judge::default();
+        let alone = judge.effect("m", "a", "b", &pairs).unwrap();
+        assert!(alone.verdict == Verdict::Higher && alone.ratio_low > 1.0, "{alone:?}");
+        let mut adjusted = alone.clone();
+        judge.adjust(&mut adjusted, alone.p_value * 10.0, &pairs);
         assert_eq!(adjusted.verdict, Verdict::Undecided);
+        assert!(adjusted.ratio_low <= 1.0 && adjusted.ratio_high >= alone.ratio_high, "{adjusted:?}");
+        assert!(adjusted.interval().is_some() && adjusted.confidence > alone.confidence);
+        assert!(adjusted.difference_low <= 0.0 && adjusted.ratio == alone.ratio);
     }
 
     proptest! {

@@ -36,8 +36,14 @@ const MAX_WINDOWS: usize = 200;
 /// What second sessions differ by from first ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// The estimate.
+    /// Where the first ones lie.
+    pub from: f64,
+    /// Where the second ones lie, by the same estimator.
+    pub to: f64,
+    /// The estimate: from one to the other.
     pub shift: f64,
+    /// Its standard error.
+    pub error: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,
     /// Upper end.
@@ -46,8 +52,16 @@ pub struct Shift {
     pub p_value: f64,
     /// Degrees of freedom of that t: whole, and at least one.
     pub freedom: f64,
-    /// These two runs, or the machines behind several.
+    /// These two runs; of several the machines where the sides took turns, else the hours.
     pub covers: Covers,
+}
+
+impl Shift {
+    /// The interval of another error rate.
+    pub fn at(&self, level: f64) -> (f64, f64) {
+        let half = student_point(level / 2.0, self.freedom) * self.error;
+        (self.shift - half, self.shift + half)
+    }
 }
 
 /// One time of measuring.
@@ -73,7 +87,7 @@ pub fn shift(a: &[Session], b: &[Session], neighbours: f64) -> Option<Shift> {
         // Welch and Satterthwaite; whole degrees of freedom, rounded down.
         let parts = a.variance.powi(2) / a.freedom + b.variance.powi(2) / b.freedom;
         let freedom = if parts > 0.0 { variance.powi(2) / parts } else { 1.0 };
-        return Some(around(b.mean - a.mean, variance.sqrt(), freedom, Covers::Run));
+        return Some(around((a.mean, b.mean), variance.sqrt(), freedom, Covers::Run));
     }
     let (of_a, of_b) = (centres(a), centres(b));
     let (n_a, n_b) = (of_a.len() as f64, of_b.len() as f64);
@@ -82,14 +96,27 @@ pub fn shift(a: &[Session], b: &[Session], neighbours: f64) -> Option<Shift> {
     let weight = |at: usize| if at < of_a.len() { -1.0 / n_a } else { 1.0 / n_b };
     let known = weakest(&places(&all), &|at| usize::from(at >= of_a.len()), &weight);
     Some(around(
-        mean(&of_b) - mean(&of_a),
+        (mean(&of_a), mean(&of_b)),
         (scatter * known.of_contrast / known.own).sqrt(),
         known.freedom,
-        Covers::Machine,
+        if take_turns(&all, of_a.len()) { Covers::Machine } else { Covers::Hours },
     ))
 }
 
-fn around(shift: f64, error: f64, freedom: f64, covers: Covers) -> Shift {
+/// Do the sides, of which the first has so many sessions, take turns? A machine that drifts from hour to hour moves sides that do not
+/// apart. In order of time the side has to change as often as the smaller one has sessions, and twice at least: ABAB, ABBA, and not
+/// AABB. What has no time takes no turns.
+fn take_turns(all: &[&Session], n_first: usize) -> bool {
+    let times: Option<Vec<u64>> = all.iter().map(|s| s.at_ns).collect();
+    let Some(times) = times else { return false };
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.arrange_by_key(|at| times[*at]);
+    let n_changes = order.windows(2).filter(|pair| (pair[0] < n_first) != (pair[1] < n_first)).count();
+    n_changes >= n_first.min(all.len() - n_first).max(2)
+}
+
+fn around((from, to): (f64, f64), error: f64, freedom: f64, covers: Covers) -> Shift {
+    let shift = to - from;
     let freedom = (freedom + 1e-9).floor().max(1.0);
     let half = student_point(LEVEL / 2.0, freedom) * error;
     let p_value = match (error > 0.0, shift == 0.0) {
@@ -97,7 +124,7 @@ fn around(shift: f64, error: f64, freedom: f64, covers: Covers) -> Shift {
         (false, true) => 1.0,
         (false, false) => 0.0,
     };
-    Shift { shift, low: shift - half, high: shift + half, p_value, freedom, covers }
+    Shift { from, to, shift, error, low: shift - half, high: shift + half, p_value, freedom, covers }
 }
 
 /// The mean of windows that resemble each other, and how well it is known.
@@ -231,7 +258,7 @@ pub fn join(sessions: &[Session]) -> Option<Joined> {
         // Two sessions may agree by chance better than their windows know them.
         let known = weakest(&places, &|_| 0, &|_| 1.0 / n);
         let error = (scatter.max(explained) / known.own * known.of_contrast).sqrt();
-        let found = around(centre_ln, error, known.freedom, Covers::Machine);
+        let found = around((0.0, centre_ln), error, known.freedom, Covers::Machine);
         (joined.low_ln, joined.high_ln) = (Some(found.low), Some(found.high));
         joined.between_ln = Some(between.sqrt());
         joined.between_share = (scatter > 0.0).then(|| between / scatter);
@@ -315,14 +342,60 @@ mod tests {
             all
         };
         let several = shift(&sessions(0.0, 0), &sessions(0.5, 100), NEIGHBOURS).unwrap();
-        assert!(several.covers == Covers::Machine && several.low > 0.45 && several.high < 0.55, "{several:?}");
+        assert!(several.covers == Covers::Hours && several.low > 0.45 && several.high < 0.55, "{several:?}");
         // One new run beside three: what the three vary by is all that is known.
         let mut later = one(&b);
         later[0].at_ns = Some(900 * APART_NS);
         let new = shift(&sessions(0.0, 0), &later, NEIGHBOURS).unwrap();
-        assert!(new.covers == Covers::Machine && new.high - new.low > several.high - several.low);
+        assert!(new.covers == Covers::Hours && new.high - new.low > several.high - several.low);
         let same = shift(&one(&[1.0; 4]), &one(&[1.0; 4]), NEIGHBOURS).unwrap();
         assert_eq!((same.p_value, same.low), (1.0, 0.0));
+    }
+
+    /// Only sides that took turns speak of the machine: drift from hour to hour moves others apart.
+    #[test]
+    fn sides_one_after_the_other_speak_of_their_hours_only() {
+        let covers = |order: &str| {
+            let side = |letter: char| -> Vec<Session> {
+                let hours = order.chars().enumerate().filter(|(_, c)| *c == letter);
+                let session = |(at, _): (usize, char)| Session {
+                    windows: [1.0, 1.01, 1.02, 1.01].map(|x| x + 0.01 * at as f64).to_vec(),
+                    at_ns: Some(at as u64 * 6 * APART_NS),
+                };
+                hours.map(session).collect()
+            };
+            shift(&side('A'), &side('B'), NEIGHBOURS).unwrap().covers
+        };
+        for order in ["ABAB", "ABBA", "BAAB", "ABABAB", "ABBAAB", "BAB", "AABABB"] {
+            assert_eq!(covers(order), Covers::Machine, "{order}");
+        }
+        for order in ["AABB", "BBAA", "AAABBB", "AAABBBB", "AABBAABB", "AAB", "ABB"] {
+            assert_eq!(covers(order), Covers::Hours, "{order}");
+        }
+        let untimed = |by: f64| -> Vec<Session> {
+            (0..3).map(|_| Session { windows: vec![by, by + 0.01], at_ns: None }).collect()
+        };
+        assert_eq!(shift(&untimed(0.0), &untimed(0.1), NEIGHBOURS).unwrap().covers, Covers::Hours);
+    }
+
+    #[test]
+    fn both_places_and_the_shift_are_one_estimate() {
+        let mut random = Random::new(3);
+        for n_sessions in [1u64, 3] {
+            let mut side = |by: f64| -> Vec<Session> {
+                (0..n_sessions)
+                    .map(|at| Session {
+                        windows: (0..5).map(|_| by + (random.unit() - 0.3).powi(3)).collect(),
+                        at_ns: Some(at * 6 * APART_NS),
+                    })
+                    .collect()
+            };
+            let found = shift(&side(0.0), &side(0.2), NEIGHBOURS).unwrap();
+            assert!((found.to - found.from - found.shift).abs() < 1e-12, "{found:?}");
+            let (low, high) = found.at(LEVEL);
+            assert!((low - found.low).abs() < 1e-9 && (high - found.high).abs() < 1e-9);
+            assert!(found.at(0.001).0 < found.low && found.at(0.001).1 > found.high);
+        }
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(super) fn adjust(run: &ExperimentRun, rule: Rule, effects: &mut [Effect], ju
         }
         let adjusted = holm(&family.iter().map(|e| e.p_value).collect::<Vec<_>>());
         family.iter_mut().zip(adjusted).for_each(|(effect, p_value)| {
-            judge(&effect.metric, &effect.arm).adjust(effect, p_value);
+            let pairs = run.pairs_of(effect);
+            judge(&effect.metric, &effect.arm).adjust(effect, p_value, &pairs);
         });
     }
 }
@@ -37,7 +38,8 @@ fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &
     let same = holm(&family.iter().map(|e| same(e)).collect::<Vec<_>>());
     for ((effect, place), same_p) in family.iter_mut().zip(in_sequence(&claims)).zip(same) {
         let judge = judge(&effect.metric, &effect.arm);
-        judge.adjust(effect, place.p_value);
+        let (alone, pairs) = (effect.p_value, run.pairs_of(effect));
+        judge.adjust(effect, place.p_value, &pairs);
         // Hundreds of rounds prove differences that nobody would change a setting for.
         let is_within = effect.ratio_low >= 1.0 / NEGLIGIBLE_RATIO && effect.ratio_high <= NEGLIGIBLE_RATIO;
         if is_within && same_p <= judge.level && effect.verdict != Verdict::Undecided {
@@ -49,7 +51,7 @@ fn one_after_the_other(run: &ExperimentRun, family: &mut [&mut Effect], judge: &
             Verdict::Undecided => false,
         };
         if !is_left {
-            effect.verdict = Verdict::Undecided;
+            judge.leave_open(effect, alone, &pairs);
         }
     }
 }

@@ -66,6 +66,7 @@ pub fn runs(lab: Lab<'_>, mut plan: RunsPlan) -> Result<(LoadRun, Result<RunsEnd
     let mut run = LoadRun {
         kind: Kind::Command,
         title: words.join(" "),
+        command_hash: Some(samples::load::command_hash(&words)),
         length: Length::Custom,
         settings: watch.settings(),
         ..LoadRun::default()

@@ -28,7 +28,7 @@ pub use same::{Agreement, WARM_UP};
 pub use tally::{StateSums, Tally};
 pub use upgrade::{CpuUpgrade, Move, Upgrade};
 pub use wakewatt_core::samples::replayed::{
-    CpuReplay, ExitBasis, PolicyTold, RebuiltShare, Recording, Replayed, Side, StateTold,
+    CpuReplay, ExitBasis, Followed, PolicyTold, RebuiltShare, Recording, Replayed, Side, StateTold,
 };
 
 use crate::idle::Kind;
@@ -200,6 +200,7 @@ impl<'a> Replay<'a> {
             &self.policies,
             &self.lanes,
             (self.windows.length_ns(), u64::from(self.recording.n_cpus)),
+            self.n_outside(),
         );
         replayed.recording = self.recording.clone();
         replayed.setting.clone_from(&self.setting);
@@ -207,11 +208,16 @@ impl<'a> Replay<'a> {
         replayed
     }
 
+    /// Recorded stays that no CPU was given.
+    fn n_outside(&self) -> u64 {
+        self.n_after_change.saturating_add(self.n_without_table)
+    }
+
     /// What an upgrade will change, and the new kernel beside what was recorded; without two kernels ([`Replay::upgrade`]) no decision is
     /// compared.
     pub fn finish_upgrade(mut self) -> (Upgrade, Replayed) {
         self.lanes.values_mut().for_each(Lane::close);
-        let mut upgrade = telling::upgrade(&self.policies, &self.lanes);
+        let mut upgrade = telling::upgrade(&self.policies, &self.lanes, self.n_outside());
         self.remark(&mut upgrade.remarks);
         (upgrade, self.replayed())
     }

@@ -28,6 +28,8 @@ pub(super) struct Predict {
     policy: Policy,
     governor: Governor,
     pub(super) tally: Tally,
+    /// Recorded stays of the periods that it lived through.
+    pub(super) n_followed: u64,
     /// Periods whose inputs were not recorded, or that were too long.
     pub(super) n_left_out: u64,
     /// Stays that may still be predicted.
@@ -62,7 +64,7 @@ fn deadline(pair: &IdlePair) -> Option<i64> {
 impl Predict {
     pub(super) fn new(policy: Policy) -> Predict {
         let governor = policy.governor();
-        Predict { policy, governor, tally: Tally::default(), n_left_out: 0, granted: GRANTED }
+        Predict { policy, governor, tally: Tally::default(), n_followed: 0, n_left_out: 0, granted: GRANTED }
     }
 
     /// Another governor took over.
@@ -73,10 +75,17 @@ impl Predict {
 
     /// Lives through a period: the stays from when tasks ended to when one ran.
     pub(super) fn period(&mut self, recorded: &Policy, pairs: &[IdlePair]) {
-        let Some(last) = pairs.last() else { return };
+        match self.is_lived(recorded, pairs) {
+            true => self.n_followed = self.n_followed.saturating_add(pairs.len() as u64),
+            false => self.n_left_out += 1,
+        }
+    }
+
+    /// Could it be lived to its end?
+    fn is_lived(&mut self, recorded: &Policy, pairs: &[IdlePair]) -> bool {
+        let Some(last) = pairs.last() else { return true };
         if pairs.iter().any(|pair| moment_of(&self.policy, pair).is_none()) {
-            self.n_left_out += 1;
-            return;
+            return false;
         }
         // Whatever ended the last stay had a task run, the tick too.
         let is_event = |(at, pair): &(usize, &IdlePair)| pair.ended_by != WakeCause::Tick || at + 1 == pairs.len();
@@ -96,7 +105,7 @@ impl Predict {
             while next + 1 < events.len() && events[next] <= now {
                 next += 1;
             }
-            let Some(&event) = events.get(next) else { return };
+            let Some(&event) = events.get(next) else { return true };
             let event = event.max(now);
             let pair = &pairs[known];
             let tick_at = (now / self.policy.tick.ns()).saturating_add(1).saturating_mul(self.policy.tick.ns());
@@ -152,7 +161,7 @@ impl Predict {
                 clock_ns: exit,
             });
             if wake >= end {
-                return;
+                return true;
             }
             if ends == Ends::Event {
                 next += 1;
@@ -162,6 +171,6 @@ impl Predict {
             let later = pairs.get(known + 1).map(|pair| signed(pair.enter_at_ns));
             now = later.filter(|at| (0..near_ns).contains(&at.saturating_sub(now))).unwrap_or(now);
         }
-        self.n_left_out += 1;
+        false
     }
 }

@@ -3,7 +3,7 @@
 //! Limits between two exit latencies allow the same states, so the latencies of the table are all there is to try. The knee is the point
 //! furthest below the straight line between the ends, both axes taken from 0 to 1. It is a property of the curve, not advice.
 
-use super::{Change, Replayed};
+use super::{Change, Followed, Replayed};
 use wakewatt_core::record::wtrace::Header;
 use wakewatt_core::units::{LatencyLimit, exact_ns};
 
@@ -17,11 +17,13 @@ pub struct Sweep {
     pub is_trusted: Option<bool>,
     /// Share of identical decisions, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
+    /// How much of the recording the predictions rest on, where that is least.
+    pub followed: Followed,
     /// Which inputs that was told from: `exact` or `rebuilt`.
     pub inputs: String,
     /// One per limit, strictest first.
     pub points: Vec<Point>,
-    /// Limit of the knee in nanoseconds; none where no point stands out.
+    /// Limit of the knee in nanoseconds; none where no point stands out, or too little was followed.
     pub knee_ns: Option<u64>,
     /// What the figures rest on.
     pub remarks: Vec<String>,
@@ -61,6 +63,11 @@ pub fn asking(limit_ns: u64) -> Change {
     Change::MaxLatency(if limit_ns == 0 { LatencyLimit::Poll } else { LatencyLimit::AtMostNs(limit_ns) })
 }
 
+/// Of replays of one recording the one that followed least of it, the loosest limit first: it bounds what all of them may say.
+pub(super) fn least_followed(replays: &[(u64, Replayed)]) -> Option<&Replayed> {
+    replays.iter().rev().map(|(_, r)| r).min_by(|a, b| a.followed.ratio().total_cmp(&b.followed.ratio()))
+}
+
 /// Puts the replays of these limits together.
 pub fn sweep(replays: &[(u64, Replayed)]) -> Sweep {
     let point = |(limit_ns, replayed): &(u64, Replayed)| Point {
@@ -70,9 +77,10 @@ pub fn sweep(replays: &[(u64, Replayed)]) -> Sweep {
         modelled_energy_uj: replayed.predicted.modelled_energy_uj,
     };
     let points: Vec<Point> = replays.iter().map(point).collect();
-    let last = replays.last().map(|(_, replayed)| replayed);
-    let mut remarks = last.map(|r| r.remarks.clone()).unwrap_or_default();
-    let knee_ns = knee(&points).map(|at| points[at].limit_ns);
+    let least = least_followed(replays);
+    let mut remarks = least.map(|r| r.remarks.clone()).unwrap_or_default();
+    let followed = least.map(|r| r.followed).unwrap_or_default();
+    let knee_ns = knee(&points).filter(|_| followed.is_enough()).map(|at| points[at].limit_ns);
     if let Some(ns) = knee_ns {
         remarks.push(format!(
             "The knee, furthest below a straight line from the strictest limit to the loosest, is {}.",
@@ -80,10 +88,11 @@ pub fn sweep(replays: &[(u64, Replayed)]) -> Sweep {
         ));
     }
     Sweep {
-        trust: last.map(|r| r.trust.clone()).unwrap_or_default(),
-        is_trusted: last.and_then(|r| r.is_trusted),
-        identical_ratio: last.and_then(|r| r.identical_ratio),
-        inputs: last.map(|r| r.inputs.clone()).unwrap_or_default(),
+        trust: least.map(|r| r.trust.clone()).unwrap_or_default(),
+        is_trusted: least.and_then(|r| r.is_trusted),
+        identical_ratio: least.and_then(|r| r.identical_ratio),
+        followed,
+        inputs: least.map(|r| r.inputs.clone()).unwrap_or_default(),
         points,
         knee_ns,
         remarks,

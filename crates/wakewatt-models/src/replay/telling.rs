@@ -5,12 +5,13 @@ use super::policy::Policy;
 use super::same::Agreement;
 use super::tally::Tally;
 use super::upgrade::{self, CpuUpgrade, Upgrade};
+use super::words::by_claims;
 use crate::idle::Kind;
 use crate::kernel::Basis;
 use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::samples::Label;
 use wakewatt_core::samples::replayed::{
-    CpuReplay, ExitBasis, PolicyTold, RebuiltShare, Recording, Replayed, Side, StateTold,
+    CpuReplay, ExitBasis, Followed, PolicyTold, RebuiltShare, Recording, Replayed, Side, StateTold,
 };
 
 /// Below this share of identical decisions a result is not to be trusted.
@@ -93,28 +94,41 @@ fn is_exact(rebuilt: Agreement, exact: Agreement) -> bool {
 }
 
 /// The first sentence.
-fn trust(a: Agreement, is_exact: bool) -> (String, Option<bool>) {
+fn trust(followed: Followed, a: Agreement, is_exact: bool, claimed: &[&str]) -> (String, Option<bool>) {
+    if !followed.is_enough() {
+        let words = format!(
+            "No verdict: {:.1} % of {} recorded idle intervals could be followed, and at least {:.0} % are needed.",
+            followed.ratio() * 100.0,
+            followed.n_recorded,
+            Followed::LEAST_RATIO * 100.0
+        );
+        return (words, Some(false));
+    }
     let Some(share) = ratio(a).filter(|_| a.n_compared >= LEAST_COMPARED) else {
         let why = format!(
-            "Cannot tell how far this may be trusted: only {} decisions could be compared ({} stays without inputs).",
-            a.n_compared, a.n_without_inputs
+            "Cannot tell how far this may be trusted: only {} decisions could be compared ({} stays without inputs){}.",
+            a.n_compared,
+            a.n_without_inputs,
+            by_claims(claimed)
         );
         return (why, None);
     };
     let percent = share * 100.0;
     if share < TRUSTED_RATIO {
         let words = format!(
-            "Not to be trusted: the model decided as the recorded kernel did in {percent:.2} % of {} decisions only{}.",
+            "Not to be trusted: the model decided as the recorded kernel did in {percent:.2} % of {} decisions only{}{}.",
             a.n_compared,
-            inputs(is_exact)
+            inputs(is_exact),
+            by_claims(claimed)
         );
         return (words, Some(false));
     }
     (
         format!(
-            "The model decided as the recorded kernel did in {percent:.2} % of {} decisions{}.",
+            "The model decided as the recorded kernel did in {percent:.2} % of {} decisions{}{}.",
             a.n_compared,
-            inputs(is_exact)
+            inputs(is_exact),
+            by_claims(claimed)
         ),
         Some(true),
     )
@@ -134,10 +148,13 @@ struct Sums {
     predicted: Tally,
     again: Tally,
     n_left_out: u64,
+    followed: Followed,
 }
 
-fn sums(lanes: &BTreeMap<u32, Lane>) -> Sums {
+/// `n_outside`: recorded stays that no lane was given.
+fn sums(lanes: &BTreeMap<u32, Lane>, n_outside: u64) -> Sums {
     let mut all = Sums::default();
+    all.followed.n_recorded = n_outside;
     for lane in lanes.values() {
         all.rebuilt.add(lane.same.agreement);
         all.exact.add(lane.exact.agreement);
@@ -145,6 +162,9 @@ fn sums(lanes: &BTreeMap<u32, Lane>) -> Sums {
         all.predicted.add(&lane.predict.tally);
         all.again.add(&lane.again.tally);
         all.n_left_out += lane.predict.n_left_out;
+        // Of an upgrade both sides are predicted.
+        all.followed.n_followed += lane.predict.n_followed.min(lane.again.n_followed);
+        all.followed.n_recorded += lane.was.states.iter().map(|s| s.n).sum::<u64>();
     }
     all
 }
@@ -237,10 +257,10 @@ pub(super) fn replayed(
     policies: &[Three],
     lanes: &BTreeMap<u32, Lane>,
     (window_ns, n_cpus): (Option<u64>, u64),
+    n_outside: u64,
 ) -> Replayed {
-    let all = sums(lanes);
+    let all = sums(lanes, n_outside);
     let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.rebuilt, all.exact));
-    let (sentence, is_trusted) = trust(agreement, is_exact);
     let cpu = |(cpu, lane): (&u32, &Lane)| CpuReplay {
         cpu: *cpu,
         identical_ratio: ratio(better(lane.same.agreement, lane.exact.agreement)),
@@ -252,10 +272,14 @@ pub(super) fn replayed(
         longest(policies, pick).map_or_else(Side::default, |policy| side(policy, tally))
     };
     let pairs: Vec<(&Policy, &Policy)> = policies.iter().map(|p| (&p.recorded, &p.asked)).collect();
+    let recorded = in_total(|p| &p.recorded, &all.was);
+    let predicted = in_total(|p| &p.asked, &all.predicted);
+    let (sentence, is_trusted) = trust(all.followed, agreement, is_exact, &recorded.claimed_with(&predicted));
     let cpu_time_ns = window_ns.map(|ns| ns.saturating_mul(n_cpus.max(lanes.len() as u64))).filter(|ns| *ns > 0);
     Replayed {
         trust: sentence,
         is_trusted,
+        followed: all.followed,
         inputs: inputs_word(is_exact),
         rebuilt: is_exact.then(|| RebuiltShare {
             identical_ratio: ratio(all.rebuilt),
@@ -272,8 +296,8 @@ pub(super) fn replayed(
         setting: String::new(),
         label: Some(Label::Modelled),
         policies: policies.iter().map(|p| [policy(&p.recorded), policy(&p.asked)]).collect(),
-        recorded: in_total(|p| &p.recorded, &all.was),
-        predicted: in_total(|p| &p.asked, &all.predicted),
+        recorded,
+        predicted,
         recorded_again: in_total(|p| &p.base, &all.again),
         window_ns,
         idle_ratio: cpu_time_ns.map(|ns| (all.was.time_ns() as f64 / ns as f64).min(1.0)),
@@ -284,10 +308,9 @@ pub(super) fn replayed(
 }
 
 /// The old kernel's governor beside the new one's.
-pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>) -> Upgrade {
-    let all = sums(lanes);
+pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>, n_outside: u64) -> Upgrade {
+    let all = sums(lanes, n_outside);
     let (agreement, is_exact) = (better(all.rebuilt, all.exact), is_exact(all.rebuilt, all.exact));
-    let (sentence, is_trusted) = trust(agreement, is_exact);
     let names = longest(policies, |p| &p.base).map(|p| p.names.clone()).unwrap_or_default();
     let (moves, n_decisions, n_different) = upgrade::moves(lanes.values().filter_map(|l| l.moves.as_ref()), &names);
     let in_total = |pick: fn(&Three) -> &Policy, tally: &Tally| {
@@ -299,9 +322,12 @@ pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>) -> Upgrad
         new: side(&lane.policies.asked, &lane.predict.tally),
     };
     let pairs: Vec<(&Policy, &Policy)> = policies.iter().map(|p| (&p.base, &p.asked)).collect();
+    let (old, new) = (in_total(|p| &p.base, &all.again), in_total(|p| &p.asked, &all.predicted));
+    let (sentence, is_trusted) = trust(all.followed, agreement, is_exact, &old.claimed_with(&new));
     let mut told = Upgrade {
         trust: sentence,
         is_trusted,
+        followed: all.followed,
         identical_ratio: ratio(agreement),
         inputs: inputs_word(is_exact),
         judgement: String::new(),
@@ -310,8 +336,8 @@ pub(super) fn upgrade(policies: &[Three], lanes: &BTreeMap<u32, Lane>) -> Upgrad
         n_different,
         different_ratio: (n_decisions > 0).then(|| n_different as f64 / n_decisions as f64),
         moves,
-        old: in_total(|p| &p.base, &all.again),
-        new: in_total(|p| &p.asked, &all.predicted),
+        old,
+        new,
         recorded: in_total(|p| &p.recorded, &all.was),
         cpus: lanes.iter().map(cpu).collect(),
         remarks: remarks(&pairs, all.n_left_out),

@@ -12,7 +12,7 @@ use crate::idle::Kind;
 use crate::table::MOST_STATES;
 use wakewatt_core::arrange::Arrange as _;
 use wakewatt_core::samples::idle_pair::IdlePair;
-use wakewatt_core::samples::replayed::{PolicyTold, Side};
+use wakewatt_core::samples::replayed::{Followed, PolicyTold, Side};
 
 /// Decisions of two governors at the same moments.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub struct Upgrade {
     pub trust: String,
     /// May it be trusted? None where too few decisions could be compared.
     pub is_trusted: Option<bool>,
+    /// How much of the recording the predictions rest on.
+    pub followed: Followed,
     /// Share of decisions in which the model of the recorded policy decided as the kernel did, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
     /// Which inputs that was told from: `exact` or `rebuilt`.
@@ -135,6 +137,9 @@ pub(super) fn moves<'a>(all: impl Iterator<Item = &'a Moves>, names: &[String]) 
 pub(super) fn judgement(upgrade: &Upgrade) -> String {
     let kernels = |at: usize| upgrade.policies.first().map_or("?", |p| p[at].kernel.as_str());
     let (from, to) = (kernels(0), kernels(1));
+    if !upgrade.followed.is_enough() {
+        return format!("From {from} to {to}: no verdict, because too little of the recording could be followed.");
+    }
     let Some(different) = upgrade.different_ratio else {
         return format!("From {from} to {to}: no decision of both could be compared.");
     };

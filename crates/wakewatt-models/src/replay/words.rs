@@ -8,6 +8,18 @@ pub(super) fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
+/// What a verdict rests on that nobody measured; nothing where all was.
+pub(super) fn by_claims(states: &[&str]) -> String {
+    match states {
+        [] => String::new(),
+        [one] => format!("; the exit latency of {one} is claimed, not measured"),
+        [first, .., last] if states.len() > 4 => {
+            format!("; the exit latencies of {} states ({first} to {last}) are claimed, not measured", states.len())
+        }
+        many => format!("; the exit latencies of {} are claimed, not measured", many.join(", ")),
+    }
+}
+
 /// The largest change of a state's share of idle time.
 fn largest_change<'a>(old: &'a Side, new: &'a Side) -> Option<(&'a str, f64, f64)> {
     let share = |side: &Side, name: &str| side.state(name).map_or(0.0, |s: &StateTold| s.time_ratio);
@@ -32,5 +44,5 @@ pub fn change(old: &Side, new: &Side) -> String {
         uj if uj > 0.0 => format!("energy while idle {:+.1} % (model)", (new.modelled_energy_uj / uj - 1.0) * 100.0),
         _ => "energy while idle cannot be compared".into(),
     };
-    format!("{time}, {delay}, {energy}")
+    format!("{time}, {delay}, {energy}{}", by_claims(&old.claimed_with(new)))
 }

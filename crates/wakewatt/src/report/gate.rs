@@ -130,6 +130,7 @@ mod tests {
             worse_ratio: 0.2,
             worse_low_ratio: Some(0.1),
             worse_high_ratio: Some(0.3),
+            covers: None,
             p_value: Some(0.001),
             sentence: format!("{title}: said"),
         };

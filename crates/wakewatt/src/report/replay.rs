@@ -62,7 +62,7 @@ impl ReplayReport<'_> {
         let answer = match (self.slo, self.upgrade) {
             (Some(slo), _) => slo.answer.clone(),
             (_, Some(upgrade)) => upgrade.judgement.clone(),
-            (None, None) if r.setting.is_empty() => {
+            (None, None) if r.setting.is_empty() || !r.followed.is_enough() => {
                 word!("Recorded idle time, and every latency limit for it").to_string()
             }
             (None, None) => say!("With {}: {}.", sections::setting(r), words::change(&r.recorded, &r.predicted)),

@@ -179,11 +179,12 @@ fn main_clause(study: &Study, metric: &Metric, c: &Comparison) -> String {
                 Some(ratio) => say!("less than about {} % could not be seen", three_digits((ratio - 1.0) * 100.0)),
                 None => word!("so few blocks prove nothing, however large it is").into(),
             };
+            let interval = effect
+                .interval()
+                .map_or(String::new(), |_| say!("{sure} {}-{} times, ", two_digits(low), two_digits(high)));
             say!(
-                "may or may not differ from {baseline} in the {}: the experiment cannot say ({sure} {}-{} times, {of}; {limit})",
-                metric.title,
-                two_digits(low),
-                two_digits(high)
+                "may or may not differ from {baseline} in the {}: the experiment cannot say ({interval}{of}; {limit})",
+                metric.title
             )
         }
         Verdict::Higher if metric.is_latency() => say!(

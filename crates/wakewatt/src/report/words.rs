@@ -3,10 +3,10 @@
 use wakewatt_core::covers::Covers;
 use wakewatt_core::distribution::Distribution;
 use wakewatt_core::samples::Window;
-use wakewatt_core::samples::experiment::Unit;
+use wakewatt_core::samples::experiment::{Effect, Unit};
 use wakewatt_core::units::three_digits;
 pub(super) use wakewatt_core::units::{rough_ns as ns_rough, times as ratio};
-use wakewatt_words::{Language, language, say, told};
+use wakewatt_words::{Language, language, say, told, word};
 
 /// A value of a metric, in the unit people use for it.
 pub(crate) fn value(unit: Unit, value: f64) -> String {
@@ -65,6 +65,11 @@ pub(super) fn ns_interval(low: f64, high: f64) -> String {
         (Some((number, a)), Some((_, b))) if a == b => format!("{number}–{high}"),
         _ => format!("{low}–{high}"),
     }
+}
+
+/// The interval of an effect, where one may stand beside its verdict.
+pub(crate) fn interval_beside(effect: &Effect) -> String {
+    effect.interval().map_or(word!("no interval").into(), |(low, high)| ratio_interval(low, high))
 }
 
 /// An interval of ratios, both ends with the same number of decimals.

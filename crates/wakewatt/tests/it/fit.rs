@@ -157,8 +157,7 @@ fn a_plan_is_told_as_the_fit_foretells_it_with_its_last_error_beside() {
     let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
     let said = plan(&["--max-latency", "poll", "--predict", &file]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    for words in
-        ["qos.global = poll", "Predicted (modelled, not measured)", "max_latency=0us", "checked it was", "75 %"]
+    for words in ["qos.global = poll", "Predicted (modelled, not measured", "max_latency=0us", "checked it was", "75 %"]
     {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
@@ -174,6 +173,35 @@ fn a_plan_is_told_as_the_fit_foretells_it_with_its_last_error_beside() {
     }
     let none = plan(&["--max-latency", "none", "--predict", &file]);
     assert!(none.code == Some(0) && none.out.contains("changes nothing in the model"), "{none:?}");
+}
+
+/// The first line of the prediction names the exits that nobody measured, and none once they were.
+#[test]
+fn a_prediction_by_claimed_exits_says_so_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = saved(&folder, vec![load("found", 60_000), load("poll", 20_000)]);
+    let predicted = |file: &str| {
+        let said = plan(&["--max-latency", "poll", "--predict", file]);
+        let at = said.out.find("Predicted (").unwrap_or_else(|| panic!("{said:?}"));
+        let json = plan(&["--max-latency", "poll", "--predict", file, "--json"]);
+        let document = assert_valid(&validator("tune-plan"), "tune-plan", &json.out);
+        let words = said.out[at..].split_whitespace().collect::<Vec<_>>().join(" ");
+        (words, document["predicted"]["claimed_exits"].clone())
+    };
+    let (words, states) = predicted(&file);
+    assert!(
+        words.starts_with("Predicted (modelled, not measured; exit latencies claimed: haltpoll idle) by"),
+        "{words}"
+    );
+    assert_eq!(states, serde_json::json!(["haltpoll idle"]));
+    let text = fs::read_to_string(&file).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    document["idle_states"] = serde_json::json!([crate::replay::costs("haltpoll idle", 1_000)]);
+    let measured = folder.path().join("measured.run");
+    fs::write(&measured, document.to_string()).unwrap();
+    let (words, states) = predicted(measured.to_str().unwrap());
+    assert!(words.starts_with("Predicted (modelled, not measured) by"), "{words}");
+    assert_eq!(states, serde_json::json!([]));
 }
 
 #[test]

@@ -169,7 +169,8 @@ fn several_runs_of_two_sides_are_compared_by_their_sessions() {
     let blocks = samples.iter().find(|s| s["id"].as_str().is_some_and(|id| id.starts_with("blocks."))).unwrap();
     assert_eq!(
         (&blocks["basis"], &blocks["covers"], &blocks["verdict"]),
-        (&"sessions".into(), &"machine".into(), &"higher".into())
+        (&"sessions".into(), &"hours".into(), &"higher".into()),
+        "they did not take turns"
     );
     assert_eq!(run(&["compare", a]).code, Some(2));
 }

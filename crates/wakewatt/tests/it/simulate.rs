@@ -21,6 +21,8 @@ fn a_shipped_server_is_printed_and_simulated() {
     fs::write(&file, &printed.out).unwrap();
     let said = simulate(&[file.to_str().unwrap(), "--details"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let first = "plain (modelled, not measured; exit latencies claimed by table SKX: ";
+    assert!(said.out.starts_with(first) && said.out.lines().next().unwrap().contains("C6"), "{}", said.out);
     for words in ["modelled, not measured", "as-found", "shallow-fast", "entries/s", "Assumed: "] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }

@@ -3,8 +3,10 @@
 //! A pipeline that fails by chance is switched off, so a rule fails only where the whole 95 % interval lies beyond what it
 //! allows; where the interval holds the limit, or there is none, it is unsure, and that fails only where `unsure` is a rule,
 //! too. A gate looks at many quantities at once, and of forty one would stand out by luck: the one-sided p-values are adjusted
-//! together (Holm 1979), so of gates between runs that do not differ at most one in forty fails, however much they look at. Who
-//! wants more power looks at less (`latency@p99:10%`). A rule that finds nothing to look at is no rule that holds: the gate
+//! together (Holm 1979), so of gates between sides that do not differ at most one in forty fails, however much they look at, where
+//! several runs of each side took turns. Of one run on each side it holds for these two runs: where runs of the same differ by
+//! themselves more gates fail, which the gate then says (`docs/methods/gate-compare.md` counts them). Who wants more power looks at less
+//! (`latency@p99:10%`). A rule that finds nothing to look at is no rule that holds: the gate
 //! has not passed.
 //!
 //! `docs/methods/gate-ci.md` has the arithmetic and what was tried.
@@ -16,6 +18,7 @@ pub use rule::{Rule, Worse};
 
 use super::ratio;
 use super::runs::{Decider, RunComparison, SampleDifference};
+use crate::covers::Covers;
 use crate::samples::experiment::Better;
 use crate::samples::titles;
 use crate::stats::normal::{student_point, student_tail};
@@ -69,6 +72,8 @@ pub struct Check {
     pub worse_low_ratio: Option<f64>,
     /// Upper end of that interval.
     pub worse_high_ratio: Option<f64>,
+    /// What that interval covers.
+    pub covers: Option<Covers>,
     /// One-sided, that it is not worse than allowed; adjusted for everything the gate looks at.
     pub p_value: Option<f64>,
     /// In a sentence.
@@ -133,7 +138,24 @@ pub fn judge(rules: &[Rule], runs: &RunComparison) -> Gate {
         false if without_quantity.is_empty() && !checks.is_empty() => GateEnd::Passed,
         false => GateEnd::NothingToJudge,
     };
-    Gate { end, sentence: sentence(end, &checks, &without_quantity), checks, without_quantity }
+    let mut sentence = sentence(end, &checks, &without_quantity);
+    let worse: Vec<Covers> = checks.iter().filter(|c| c.standing == Standing::Worse).filter_map(|c| c.covers).collect();
+    if let Some(narrow) = worse.into_iter().min().filter(|covers| *covers < Covers::Machine) {
+        sentence = say!("{sentence} {}", scope(narrow));
+    }
+    Gate { end, sentence, checks, without_quantity }
+}
+
+/// What a failure says less than "the machines" of.
+fn scope(covers: Covers) -> &'static str {
+    match covers {
+        Covers::Hours => word!(
+            "This holds for the hours of these runs: the sides did not take turns, so drift of the machine may have failed it."
+        ),
+        _ => word!(
+            "This holds for these two runs: others of the same two sides may differ by more. Give three runs of each side, taken in turns."
+        ),
+    }
 }
 
 /// How much worse, as logarithms, and how sure.
@@ -145,10 +167,10 @@ struct Known {
 
 impl Known {
     fn of(d: &SampleDifference, allowed_ratio: f64) -> Option<Known> {
-        let (low, high) = (worse_ln(d, d.ratio_low?), worse_ln(d, d.ratio_high?));
-        let (low, high, freedom) = (low.min(high), low.max(high), d.freedom?);
-        let error = (high - low) / 2.0 / student_point(LEVEL / 2.0, freedom);
-        let beyond = f64::midpoint(low, high) - (1.0 + allowed_ratio).ln();
+        // The page's intervals are adjusted for the page; a gate adjusts for what it looks at.
+        let (error, freedom, worse) = (d.error_ln?, d.freedom?, worse_ln(d, d.ratio));
+        let half = student_point(LEVEL / 2.0, freedom) * error;
+        let (low, high, beyond) = (worse - half, worse + half, worse - (1.0 + allowed_ratio).ln());
         let p_value = match error > 0.0 {
             true => student_tail(beyond / error, freedom),
             // Windows that are all the same vary by nothing.
@@ -222,6 +244,7 @@ fn check(
         worse_ratio: share(worse_ln(d, d.ratio)),
         worse_low_ratio: between.map(|(low, _)| low),
         worse_high_ratio: between.map(|(_, high)| high),
+        covers: d.covers,
         p_value,
         sentence,
     }

@@ -101,6 +101,24 @@ fn moody(random: &mut Random) -> Vec<Level> {
     (0..6).map(window).collect()
 }
 
+/// One run on each side says nothing of the next pair, and the gate that fails says so.
+#[test]
+fn a_failure_of_two_runs_says_what_it_holds_for() {
+    let dated = |per_s: f64, at_s: u64| {
+        let mut run = run(&[("x", windows(per_s, 9e5))]);
+        run.made_at_s = Some(at_s);
+        run
+    };
+    let two = gate(&["slower:5%"], &[dated(500.0, 0)], &[dated(400.0, 3_600)]);
+    assert!(two.sentence.contains("holds for these two runs") && two.sentence.contains("in turns"), "{}", two.sentence);
+    let side = |per_s: f64, hours: [u64; 3]| hours.map(|hour| dated(per_s * (1.0 + 0.001 * hour as f64), hour * 3_600));
+    let after = gate(&["slower:5%"], &side(500.0, [0, 1, 2]), &side(400.0, [3, 4, 5]));
+    assert!(after.end == GateEnd::Failed && after.sentence.contains("did not take turns"), "{}", after.sentence);
+    let in_turns = gate(&["slower:5%"], &side(500.0, [0, 3, 4]), &side(400.0, [1, 2, 5]));
+    assert_eq!((in_turns.end, in_turns.checks[0].covers), (GateEnd::Failed, Some(Covers::Machine)));
+    assert!(in_turns.sentence.ends_with(").") && !in_turns.sentence.contains("holds for"), "{}", in_turns.sentence);
+}
+
 /// Twelve things that nobody changed: one in forty gates may fail, whatever the number that is looked at.
 #[test]
 fn gates_over_many_quantities_fail_rarely_where_nothing_changed() {

@@ -150,7 +150,7 @@ fn one(runs: &[Placed<'_>], (at, metric): (usize, &Metric), arm: &str, first: &E
             ratio_high: together.high.exp(),
             covers: Covers::Run,
         }),
-        verdict: ends.map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high)),
+        verdict: ends.map_or(Verdict::Undecided, ratio::verdict),
         sessions: each,
     })
 }

@@ -1,6 +1,7 @@
 //! What must not be concluded from two sides of runs, and what would tell.
 
 use super::{Basis, EffectDifference, SampleDifference};
+use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::load::LoadRun;
 use crate::stats::sessions::MIN_WINDOWS;
@@ -46,7 +47,15 @@ pub(super) fn of(
     if has(Basis::Windows) {
         lines.push(
             word!("One run on each side: their intervals cover these runs. Another hour or another boot may differ by more; several \
-             runs on each side (compare A1 A2 A3 --against B1 B2 B3) say by how much.")
+             runs on each side in turns (compare A1 A2 A3 --against B1 B2 B3) say by how much.")
+                .into(),
+        );
+    }
+    let hours = |covers: &Option<Covers>| *covers == Some(Covers::Hours);
+    if samples.iter().map(|d| &d.covers).chain(effects.iter().map(|e| &e.covers)).any(hours) {
+        lines.push(
+            word!("The sides did not take turns: a machine that drifts from hour to hour differs between them by itself. For an interval that covers \
+             the machines measure A, B, B, A and so on.")
                 .into(),
         );
     }

@@ -6,8 +6,12 @@
 //! - several runs on a side: the run is the unit, and the interval covers the machines;
 //! - four windows and more on each side (rounds, repetitions): the interval is over windows, which are taken to resemble each
 //!   other, and covers these two runs;
+//! - several runs on a side that did not take turns: the interval covers the hours they were measured in;
 //! - fewer windows: undecided, whatever the numbers. How well one window was measured says nothing of the next one: of
 //!   quiet pairs of the same setting half were once called different by it.
+//!
+//! A page compares many quantities at once, so verdict and interval of each are adjusted: of what a page calls different at most 5 % is not,
+//! in the mean over pages ([`crate::stats::discoveries`]). Both values and the ratio are one estimate.
 //!
 //! Both may hold an experiment with the same arms: the effects are compared ([`super::effects`]).
 //!
@@ -21,7 +25,7 @@ mod sentence;
 use super::effects::{self, EffectDifference};
 use super::measure::{Aspect, Measure};
 use super::quantities::{self, Quantity, WindowInterval};
-use super::ratio;
+use super::ratio::Page;
 use super::residency::{self, Residency};
 use super::suspects::{self, Suspect};
 use super::{Comparison, compare};
@@ -30,7 +34,7 @@ use crate::covers::Covers;
 use crate::evidence::Evidence;
 use crate::samples::experiment::{Better, Verdict};
 use crate::stats::paired::median;
-use crate::stats::sessions::{self, MIN_WINDOWS, Session};
+use crate::stats::sessions::{self, MIN_WINDOWS, Session, Shift};
 use serde::Serialize;
 use wakewatt_words::{say, told};
 
@@ -88,9 +92,10 @@ pub struct SampleDifference {
     pub aspect: Aspect,
     /// Which way is better.
     pub better: Better,
-    /// On the first side: the middle of its windows, or of its runs where there are several.
+    /// On the first side: the geometric mean of its windows, or of its runs where there are several; the median where there are too few
+    /// windows for an interval.
     pub a: f64,
-    /// The value on the second side, in the quantity's unit.
+    /// The value on the second side, by the same estimator.
     pub b: f64,
     /// Where the first side is one window: how well that window is known.
     pub a_window: Option<WindowInterval>,
@@ -98,20 +103,25 @@ pub struct SampleDifference {
     pub b_window: Option<WindowInterval>,
     /// The second over the first.
     pub ratio: f64,
-    /// 95 % interval; none where there are too few windows for one.
+    /// 95 % interval, adjusted for all comparisons of the page unless there is no difference; none where there are too few windows.
     pub ratio_low: Option<f64>,
     /// Upper end of the ratio's interval; none where there is no interval.
     pub ratio_high: Option<f64>,
-    /// What the ratio's interval covers: the two runs, or the machines where there are several runs on a side.
+    /// What the ratio's interval covers: the two runs; where there are several on a side the machines, or their hours only.
     pub covers: Option<Covers>,
+    /// The error rate of the ratio's interval: 0.05 for a page of one comparison, less where more are adjusted together.
+    pub interval_level: Option<f64>,
     /// Second minus first, in the quantity's unit.
     pub difference: f64,
     /// Did the whole middle of the distribution move by the same? None where it is not known or nothing moved.
     pub is_steady: Option<bool>,
-    /// Two-sided, of the t that the interval is made with; none where there is no interval.
+    /// Two-sided, of the t that the interval is made with, by itself: it is called different where this is at most `interval_level`. None
+    /// where there is no interval.
     pub p_value: Option<f64>,
     /// Degrees of freedom of that t.
     pub freedom: Option<f64>,
+    /// Standard error of the logarithm of the ratio; none where there is no interval.
+    pub error_ln: Option<f64>,
     /// How well it is known.
     pub basis: Basis,
     /// Windows on the first side and on the second, of all runs.
@@ -167,9 +177,14 @@ pub fn compare_runs(a: &[Evidence], b: &[Evidence]) -> Comparison {
     let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else { return compare(&[]) };
     let mut comparison = compare(&[first_a.facts.clone(), first_b.facts.clone()]);
     let (of_a, of_b) = (Side::of(a), Side::of(b));
-    let pair = |x: &Side| Some(difference(x, of_b.iter().find(|y| y.first.id == x.first.id)?));
-    let samples: Vec<SampleDifference> = of_a.iter().filter_map(pair).collect();
-    let effects = effects::of(a, b);
+    let both = of_a.iter().filter_map(|x| Some((x, of_b.iter().find(|y| y.first.id == x.first.id)?)));
+    let shift = |x: &Side, y: &Side| sessions::shift(&x.sessions, &y.sessions, sessions::NEIGHBOURS);
+    let pairs: Vec<(&Side, &Side, Option<Shift>)> = both.map(|(x, y)| (x, y, shift(x, y))).collect();
+    let drafts = effects::of(a, b);
+    let p_values = pairs.iter().filter_map(|(.., shift)| *shift).chain(drafts.iter().filter_map(|d| d.shift));
+    let page = Page::of(&p_values.map(|shift| shift.p_value).collect::<Vec<_>>());
+    let samples: Vec<SampleDifference> = pairs.iter().map(|(x, y, shift)| difference(x, y, *shift, page)).collect();
+    let effects: Vec<EffectDifference> = drafts.into_iter().filter_map(|draft| draft.told(page)).collect();
     let residency = residency::of(first_a, first_b);
     let suspects = suspects::of(first_a, first_b, &comparison);
     let n_only_one = of_a.len() + of_b.len() - 2 * samples.len();
@@ -210,7 +225,7 @@ impl Side {
     fn of(runs: &[Evidence]) -> Vec<Side> {
         let mut all: Vec<(Quantity, Vec<Timed>)> = Vec::new();
         for run in runs {
-            let at_ns = run.samples.begun_at_ns();
+            let at_ns = run.begun_at_ns();
             for quantity in quantities::of(run) {
                 match all.iter_mut().find(|(first, _)| first.id == quantity.id) {
                     Some((_, known)) => known.push((quantity, at_ns)),
@@ -240,16 +255,16 @@ impl Side {
 }
 
 /// One quantity of both sides.
-fn difference(a: &Side, b: &Side) -> SampleDifference {
-    let shift = sessions::shift(&a.sessions, &b.sessions, sessions::NEIGHBOURS);
-    let interval = shift.map(|s| (s.low.exp(), s.high.exp()));
-    let verdict = interval.map_or(Verdict::Undecided, |(low, high)| ratio::verdict(low, high));
+fn difference(a: &Side, b: &Side, shift: Option<Shift>, page: Page) -> SampleDifference {
+    let judged = shift.map(|s| page.judge(s));
+    let verdict = judged.map_or(Verdict::Undecided, |(verdict, ..)| verdict);
+    let (interval, page) = (judged.map(|(_, ends, _)| ends), judged.map_or(page, |(.., page)| page));
     let n_windows = [a.n_windows(), b.n_windows()];
     let n_runs = [a.sessions.len(), b.sessions.len()];
     let basis = match shift.map(|s| s.covers) {
         None => Basis::FewWindows,
         Some(Covers::Window | Covers::Run) => Basis::Windows,
-        Some(Covers::Machine | Covers::Machines) => Basis::Sessions,
+        Some(Covers::Hours | Covers::Machine | Covers::Machines) => Basis::Sessions,
     };
     let is_undecided = verdict == Verdict::Undecided;
     let why = if n_windows.iter().any(|n| *n < MIN_WINDOWS) { Undecided::FewWindows } else { Undecided::WideInterval };
@@ -257,6 +272,8 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         ("load", Basis::FewWindows) => Decider::RepeatLoad,
         _ => Decider::RepeatRuns,
     };
+    // Values and ratio are one estimate: whoever divides one by the other finds what is printed.
+    let (value_a, value_b) = shift.map_or((a.value, b.value), |s| (s.from.exp(), s.to.exp()));
     let is_moved = matches!(verdict, Verdict::Higher | Verdict::Lower);
     let shapes = a.first.shape_ns.zip(b.first.shape_ns).filter(|_| is_moved);
     let mut found = SampleDifference {
@@ -266,18 +283,20 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         measure: a.first.measure,
         aspect: if b.first.aspect == Aspect::Modelled { Aspect::Modelled } else { a.first.aspect },
         better: a.first.better,
-        a: a.value,
-        b: b.value,
+        a: value_a,
+        b: value_b,
         a_window: a.window(),
         b_window: b.window(),
-        ratio: shift.map_or(b.value / a.value, |s| s.shift.exp()),
+        ratio: value_b / value_a,
         ratio_low: interval.map(|(low, _)| low),
         ratio_high: interval.map(|(_, high)| high),
         covers: shift.map(|s| s.covers),
-        difference: b.value - a.value,
+        interval_level: shift.map(|_| page.level),
+        difference: value_b - value_a,
         is_steady: shapes.map(|(a, b)| is_steady(&a, &b)),
         p_value: shift.map(|s| s.p_value),
         freedom: shift.map(|s| s.freedom),
+        error_ln: shift.map(|s| s.error),
         basis,
         n_windows,
         n_runs,
@@ -286,7 +305,7 @@ fn difference(a: &Side, b: &Side) -> SampleDifference {
         decided_by: is_undecided.then_some(decider),
         sentence: String::new(),
     };
-    found.sentence = sentence::of(&found);
+    found.sentence = sentence::of(&found, page);
     found
 }
 

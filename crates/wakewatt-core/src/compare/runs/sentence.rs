@@ -2,14 +2,14 @@
 
 use super::{Basis, Decider, SampleDifference, Undecided};
 use crate::compare::quantities::WindowInterval;
-use crate::compare::ratio;
+use crate::compare::ratio::{self, Page};
 use crate::samples::experiment::Verdict;
 use crate::samples::titles;
 use crate::stats::sessions::MIN_WINDOWS;
 use wakewatt_words::{say, word};
 
 /// The sentence.
-pub(super) fn of(d: &SampleDifference) -> String {
+pub(super) fn of(d: &SampleDifference, page: Page) -> String {
     // In an open loop the latency counts from the plan, which is more than the service time.
     let is_service = d.kind == "disk" && (d.id.contains(".closed") || d.id.contains(".service"));
     let name = if is_service { word!("service time") } else { word!("it") };
@@ -25,7 +25,7 @@ pub(super) fn of(d: &SampleDifference) -> String {
     let (a, b) = (value(d, d.a, d.a_window), value(d, d.b, d.b_window));
     let ratio = ratio::show(d.ratio);
     let interval = match (d.ratio_low, d.ratio_high, d.covers) {
-        (Some(low), Some(high), Some(covers)) => say!(", {}", ratio::interval(low, high, covers)),
+        (Some(low), Some(high), Some(covers)) => say!(", {}", ratio::interval((low, high), page, covers)),
         _ => word!(", without an interval").into(),
     };
     say!("{}: {says} ({a} in A, {b} in B; B is {ratio} times A{interval}; {})", titles::shown(&d.title), windows(d))

@@ -177,8 +177,28 @@ fn several_runs_on_a_side_are_sessions() {
     let apart = of_sides(&side(150_000.0, 1_000.0, 1), &side(180_000.0, 1_000.0, 50));
     let median = &apart.samples[0];
     assert_eq!((median.basis, median.n_runs, median.n_windows), (Basis::Sessions, [3, 3], [6, 6]));
+    assert_eq!((median.verdict, median.covers), (Verdict::Higher, Some(Covers::Hours)));
+    let said = &median.sentence;
+    assert!(
+        said.contains("covers these hours only, because the sides did not take turns; 6 and 6 windows in 3 and 3 runs"),
+        "{said}"
+    );
+    assert!(
+        apart.cannot_conclude.iter().any(|line| line.contains("measure A, B, B, A")),
+        "{:?}",
+        apart.cannot_conclude
+    );
+    // By the calendar where it is known: clocks of two boots begin anywhere.
+    let dated = |mut runs: Vec<Evidence>, hours: [u64; 3]| {
+        runs.iter_mut().zip(hours).for_each(|(run, hour)| run.made_at_s = Some(hour * 3_600));
+        runs
+    };
+    let (a, b) = (side(150_000.0, 1_000.0, 1), side(180_000.0, 1_000.0, 50));
+    let in_turns = of_sides(&dated(a, [0, 3, 4]), &dated(b, [1, 2, 5]));
+    let median = &in_turns.samples[0];
     assert_eq!((median.verdict, median.covers), (Verdict::Higher, Some(Covers::Machine)));
-    assert!(median.sentence.contains("covers the machines, over the sessions given; 6 and 6 windows in 3 and 3 runs"));
+    assert!(median.sentence.contains("covers the machines, over the sessions given"), "{}", median.sentence);
+    assert!(!in_turns.cannot_conclude.iter().any(|line| line.contains("turns")), "{:?}", in_turns.cannot_conclude);
     // What sessions differ by among themselves is no difference of the sides.
     let scattered = of_sides(&side(150_000.0, 40_000.0, 1), &side(180_000.0, 40_000.0, 50));
     let why = (scattered.samples[0].verdict, scattered.samples[0].undecided_because);
@@ -395,6 +415,35 @@ fn further_experiments_are_compared_with_their_own_kind() {
     assert_eq!(found.samples[1].verdict, Verdict::Higher);
     let nothing = runs(&run(30_000.0, 1), &Evidence::default());
     assert_eq!((nothing.effects.len(), nothing.n_only_one), (0, 2));
+}
+
+/// Names are masked in saved titles, so two commands may be called alike, and one otherwise in each run.
+#[test]
+fn loads_of_commands_are_matched_by_what_was_run() {
+    let run = |title: &str, command: &[&str]| {
+        let level = serde_json::json!({ "ask": "run", "phases_ns": [0, 0, 1, 0], "window": { "start_at_ns": 0, "end_at_ns": 1_000_000_000 },
+            "n_planned": 1, "n_done": 1, "n_failed": 0, "per_s": 5.0, "parts": [], "cpu_ns": 1_000_000, "system_ns": 1, "cpus": [],
+            "idle": [], "disturbances": [], "is_invalid": [] });
+        let words: Vec<String> = command.iter().map(ToString::to_string).collect();
+        Evidence::of(Samples {
+            load: vec![LoadRun {
+                kind: crate::samples::load::Kind::Command,
+                title: title.into(),
+                command_hash: Some(crate::samples::load::command_hash(&words)),
+                levels: vec![serde_json::from_value(level).unwrap()],
+                ..LoadRun::default()
+            }],
+            ..Samples::default()
+        })
+    };
+    let bench = run("masked1 --threads 4", &["acme-bench", "--threads", "4"]);
+    let other = run("masked1 --threads 4", &["acme-serve", "--threads", "4"]);
+    let again = run("masked2 --threads 4", &["acme-bench", "--threads", "4"]);
+    assert_eq!(runs(&bench, &other).samples, [], "another command");
+    assert_eq!(runs(&bench, &again).samples.len(), runs(&bench, &bench).samples.len(), "the same");
+    assert!(!runs(&bench, &again).samples.is_empty());
+    // Arguments that are cut otherwise are others.
+    assert_ne!(run("x", &["a b"]).samples.load[0].command_hash, run("x", &["a", "b"]).samples.load[0].command_hash);
 }
 
 proptest! {

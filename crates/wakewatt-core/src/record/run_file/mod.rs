@@ -106,7 +106,7 @@ impl RunFile {
         cited: Vec<Cited>,
     ) -> Result<RunFile, RunFileError> {
         // Every member by name, so that a new one is not forgotten here.
-        let Evidence { facts: _, samples, chosen_because, quiet_wait, not_done } = evidence.clone();
+        let Evidence { facts: _, samples, chosen_because, quiet_wait, not_done, made_at_s: _ } = evidence.clone();
         let command = command.into();
         let run = RunFile { made_at, command, host, samples, chosen_because, quiet_wait, not_done, cited };
         run.masked(&mut names)
@@ -122,7 +122,14 @@ impl RunFile {
         let tree = host_file::read(&self.host, name)?;
         let RunFile { made_at: _, command: _, host: _, samples, chosen_because, quiet_wait, not_done, cited: _ } =
             self.clone();
-        Ok(Evidence { facts: Snapshot::read(&tree, |_| true), samples, chosen_because, quiet_wait, not_done })
+        Ok(Evidence {
+            facts: Snapshot::read(&tree, |_| true),
+            samples,
+            chosen_because,
+            quiet_wait,
+            not_done,
+            made_at_s: None,
+        })
     }
 
     /// Does this look like a run file, rather than a `.host` file? Decided by the first character that is no blank.

@@ -14,7 +14,9 @@ pub use hops::{Added, Atom};
 pub use objective::Objective;
 pub use shape::{Shape, Stage};
 
-use super::{Replayed, Side};
+use super::sweep::least_followed;
+use super::words::by_claims;
+use super::{Followed, Replayed, Side};
 use wakewatt_core::units::{LatencyLimit, exact_ns, show_ns};
 
 /// What is asked besides the objective.
@@ -38,6 +40,8 @@ pub struct Slo {
     pub is_trusted: Option<bool>,
     /// Share of identical decisions, 0 to 1; none where none could be compared.
     pub identical_ratio: Option<f64>,
+    /// How much of the recording the predictions rest on, where that is least.
+    pub followed: Followed,
     /// Which inputs that was told from: `exact` or `rebuilt`.
     pub inputs: String,
     /// Which limit keeps the objective, in a sentence.
@@ -54,7 +58,7 @@ pub struct Slo {
     pub sleeper_basis: String,
     /// What a hop costs besides leaving an idle state, in nanoseconds.
     pub hop_cost_ns: u64,
-    /// The largest limit that keeps it; none where no limit does.
+    /// The largest limit that keeps it; none where no limit does, or too little was followed for a verdict.
     pub limit: Option<LatencyLimit>,
     /// The command that would plan it; none where there is nothing to set.
     pub command: Option<String>,
@@ -74,7 +78,7 @@ pub struct SloLimit {
     pub percentile_ns: u64,
     /// The same if every exit took its worst case, in nanoseconds.
     pub worst_percentile_ns: u64,
-    /// Is the objective kept?
+    /// Is the objective kept? False also where too little was followed for a verdict.
     pub is_kept: bool,
     /// Is it kept with the worst case, too?
     pub is_kept_at_worst: bool,
@@ -101,6 +105,8 @@ fn hop(replayed: &Replayed, sleeper_ratio: f64, pick: impl Fn(&super::StateTold)
 /// From replays under these limits, strictest first, and what is asked; none without a limit.
 pub fn slo(replays: &[(u64, Replayed)], asked: &Asked) -> Option<Slo> {
     let (largest_ns, last) = replays.last()?;
+    let least = least_followed(replays)?;
+    let is_enough = least.followed.is_enough();
     let objective = &asked.objective;
     let (sleeper_ratio, sleeper_basis) = match (asked.sleeper_ratio, last.idle_ratio) {
         (Some(ratio), _) => (ratio.clamp(0.0, 1.0), "as given".to_string()),
@@ -121,8 +127,8 @@ pub fn slo(replays: &[(u64, Replayed)], asked: &Asked) -> Option<Slo> {
             limit: limit_of(*limit_ns, *largest_ns),
             percentile_ns: usual,
             worst_percentile_ns: worst,
-            is_kept: objective.is_kept(usual),
-            is_kept_at_worst: objective.is_kept(worst),
+            is_kept: is_enough && objective.is_kept(usual),
+            is_kept_at_worst: is_enough && objective.is_kept(worst),
             modelled_energy_uj: replayed.predicted.modelled_energy_uj,
         }
     };
@@ -144,11 +150,17 @@ pub fn slo(replays: &[(u64, Replayed)], asked: &Asked) -> Option<Slo> {
         ));
     }
     Some(Slo {
-        trust: last.trust.clone(),
-        is_trusted: last.is_trusted,
-        identical_ratio: last.identical_ratio,
-        inputs: last.inputs.clone(),
-        answer: answer(objective, &limits, best),
+        trust: least.trust.clone(),
+        is_trusted: least.is_trusted,
+        identical_ratio: least.identical_ratio,
+        followed: least.followed,
+        inputs: least.inputs.clone(),
+        answer: match is_enough {
+            true => format!("{}{}.", answer(objective, &limits, best), by_claims(&claimed_states(replays))),
+            false => {
+                format!("No latency limit is named for {objective}: too little of the recording could be followed.")
+            }
+        },
         objective: objective.to_string(),
         quantile: objective.quantile,
         bound_ns: objective.bound_ns,
@@ -177,13 +189,24 @@ fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
 
-/// The sentence.
+/// States that wake-ups leave under any of the limits, by exit latencies that nobody measured.
+fn claimed_states(replays: &[(u64, Replayed)]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in replays.iter().flat_map(|(_, r)| r.predicted.claimed_with(&r.predicted)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The sentence, without its end.
 fn answer(objective: &Objective, limits: &[SloLimit], best: Option<&SloLimit>) -> String {
     let name = objective.percentile();
     let Some(best) = best else {
         let least = limits.iter().map(|l| l.percentile_ns).min().unwrap_or(0);
         return format!(
-            "No latency limit keeps {objective}: even the strictest is predicted to have a {name} of {}.",
+            "No latency limit keeps {objective}: even the strictest is predicted to have a {name} of {}",
             show_ns(least)
         );
     };
@@ -193,7 +216,7 @@ fn answer(objective: &Objective, limits: &[SloLimit], best: Option<&SloLimit>) -
     };
     if limits.iter().all(|l| l.is_kept) {
         return format!(
-            "Every latency limit keeps {objective}, and so does none: {name} is predicted to be {} without any limit{worst}.",
+            "Every latency limit keeps {objective}, and so does none: {name} is predicted to be {} without any limit{worst}",
             show_ns(best.percentile_ns)
         );
     }
@@ -204,11 +227,11 @@ fn answer(objective: &Objective, limits: &[SloLimit], best: Option<&SloLimit>) -
     });
     match best.limit {
         LatencyLimit::None => format!(
-            "{objective} is kept without a limit: {name} is predicted to be {}{worst}.",
+            "{objective} is kept without a limit: {name} is predicted to be {}{worst}",
             show_ns(best.percentile_ns)
         ),
         limit => format!(
-            "The largest latency limit that keeps {objective} is {limit}: {name} is predicted to be {}{next}{worst}.",
+            "The largest latency limit that keeps {objective} is {limit}: {name} is predicted to be {}{next}{worst}",
             show_ns(best.percentile_ns)
         ),
     }

@@ -55,7 +55,7 @@ fn text(shown: &Shown, style: Style) -> String {
     for missing in &shown.not_here {
         let near = match missing.near.is_empty() {
             true => say!("under no known name here"),
-            false => say!("under no known name here; perhaps {names}", names = missing.near.join(", ")),
+            false => say!("several attributes here could be meant: {names}", names = missing.near.join(", ")),
         };
         let _ = writeln!(out, "{}", style.dim(&wrap(&format!("  {:<24} ", missing.id), "      ", &near, width)));
     }

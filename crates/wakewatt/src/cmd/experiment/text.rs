@@ -140,14 +140,14 @@ fn row(study: &Study, c: &Comparison) -> String {
     let detectable = c
         .detectable_ratio
         .map_or(String::new(), |r| say!(", {share} % could be seen", share = three_digits((r - 1.0) * 100.0)));
+    let share = sentences::sure(study);
+    let interval =
+        e.interval().map_or(word!("no interval").to_string(), |(low, high)| format!("{share} {low:.3}-{high:.3}"));
     say!(
-        "{metric} / {arm}: x{ratio:.3} ({share} {low:.3}-{high:.3}), difference {difference}, p {p}, {n} blocks{detectable}: {verdict}",
+        "{metric} / {arm}: x{ratio:.3} ({interval}), difference {difference}, p {p}, {n} blocks{detectable}: {verdict}",
         metric = e.metric,
         arm = e.arm,
         ratio = e.ratio,
-        share = sentences::sure(study),
-        low = e.ratio_low,
-        high = e.ratio_high,
         difference = value_words(metric.unit, e.difference),
         p = p_value(e.p_value),
         n = e.n_pairs

@@ -20,8 +20,7 @@ pub(super) fn explain(fleet: &mut Fleet, files: &Files) {
             let Some(limit_ns) = exit_ns(&differs.peers) else { continue };
             match replayed(path, limit_ns) {
                 Ok(replayed) => {
-                    let told =
-                        format!("under their limit its recorded idle time would have been: {}", sentence(&replayed));
+                    let told = sentence(&replayed);
                     differs.predicted = Some(match differs.predicted.take() {
                         Some(predicted) => format!("{predicted}; {told}"),
                         None => told,
@@ -38,9 +37,13 @@ fn exit_ns(state: &str) -> Option<u64> {
     if state == "none" { Some(0) } else { parse_ns(state.rsplit(", ").next()?).ok() }
 }
 
-/// With how far the model may be trusted on this recording.
+/// With how far the model may be trusted on this recording; of one that could not be followed nothing else.
 fn sentence(r: &Replayed) -> String {
-    format!("{} ({})", words::change(&r.recorded, &r.predicted), r.trust)
+    if !r.followed.is_enough() {
+        return r.trust.clone();
+    }
+    let change = words::change(&r.recorded, &r.predicted);
+    format!("under their limit its recorded idle time would have been: {change} ({})", r.trust)
 }
 
 fn replayed(path: &Path, limit_ns: u64) -> Result<Replayed> {

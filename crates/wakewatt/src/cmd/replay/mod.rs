@@ -65,7 +65,7 @@ pub fn run(args: &ReplayArgs) -> Result<Code> {
     let shown = show(args, &told);
     kept?;
     shown?;
-    Ok(Code::Fine)
+    Ok(if told.has_verdict() { Code::Fine } else { Code::NoSample })
 }
 
 /// What came of it.
@@ -81,6 +81,12 @@ struct Told {
 }
 
 impl Told {
+    /// Was enough of the recording followed under everything that was asked?
+    fn has_verdict(&self) -> bool {
+        self.replays.iter().chain(&self.asked).all(|r| r.followed.is_enough())
+            && self.sweep.as_ref().is_none_or(|sweep| sweep.followed.is_enough())
+    }
+
     /// Recorded beside what was asked.
     fn asked(&self) -> Option<&Replayed> {
         self.asked.as_ref().or(self.replays.last())

@@ -5,8 +5,8 @@ use crate::recording;
 use crate::report::trace::clean;
 use anyhow::Result;
 use std::path::Path;
-use wakewatt_core::record::wtrace::{Header, Item};
-use wakewatt_core::samples::replayed::Replayed;
+use wakewatt_core::record::wtrace::{Ending, Header, Item};
+use wakewatt_core::samples::replayed::{Followed, Replayed};
 use wakewatt_models::kernel::Kernel;
 use wakewatt_models::replay::{Change, Replay, ReplayError, Upgrade, sweep};
 
@@ -27,7 +27,24 @@ impl Passes<'_> {
         stream.by_ref().for_each(|item| feed(&mut replay, &item));
         let mut replayed = replay.finish();
         replayed.remarks.extend(recording::not_whole(stream.ending()));
+        self.is_something(replayed.followed, stream.ending())?;
         Ok(replayed)
+    }
+
+    /// Nothing is concluded from nothing.
+    fn is_something(&self, followed: Followed, ending: Option<&Ending>) -> Result<()> {
+        if followed.n_followed > 0 {
+            return Ok(());
+        }
+        let why = match followed.n_recorded {
+            0 => "holds no idle interval; record one with: wakewatt trace --record FILE".to_string(),
+            n => format!(
+                "none of its {n} idle intervals can be followed: they lack what the governor was told, their CPUs lack an idle table, \
+                 or settings changed before them; record again with: wakewatt trace --record FILE"
+            ),
+        };
+        let ending = recording::not_whole(ending).map_or(String::new(), |words| format!(" {words}"));
+        Err(Failure::error(Code::NoSample, format!("{}: {why}.{ending}", self.file.display())))
     }
 
     /// Under every limit that means something on the table, strictest first.
@@ -47,6 +64,7 @@ impl Passes<'_> {
         let (mut upgrade, mut replayed) = replay.finish_upgrade();
         upgrade.remarks.extend(recording::not_whole(stream.ending()));
         replayed.remarks.extend(recording::not_whole(stream.ending()));
+        self.is_something(upgrade.followed, stream.ending())?;
         Ok((upgrade, replayed))
     }
 

@@ -3,7 +3,7 @@
 use crate::report::trace::clean;
 use crate::view::table::Table;
 use std::fmt::Write as _;
-use wakewatt_core::samples::replayed::{PolicyTold, Replayed, Side};
+use wakewatt_core::samples::replayed::{Followed, PolicyTold, Replayed, Side};
 use wakewatt_core::units::{LatencyLimit, exact_ns, rough_ns, show_ns};
 use wakewatt_models::replay::Upgrade;
 use wakewatt_models::replay::slo::{Slo, SloLimit};
@@ -30,7 +30,7 @@ fn policy(p: &PolicyTold) -> String {
 }
 
 /// Recorded beside predicted, state by state. States that one side lacks are blank there.
-fn sides(names: [&str; 2], recorded: &Side, predicted: &Side, width: usize) -> String {
+fn sides(names: [&str; 2], recorded: &Side, predicted: &Side, followed: Followed, width: usize) -> String {
     let heads = [
         "state", "exit is", "exit", names[0], "time", "wake-ups", "above", "below", names[1], "time", "wake-ups",
         "above", "below",
@@ -60,9 +60,11 @@ fn sides(names: [&str; 2], recorded: &Side, predicted: &Side, width: usize) -> S
         format!("mean {}, p50 {}, p99 {}", rough_ns(side.wake_cost.mean_ns), at(0.5), at(0.99))
     };
     let _ = writeln!(out, "cost of a wake-up: {} {}; {} {}", names[0], cost(recorded), names[1], cost(predicted));
-    let added = predicted.wake_cost.mean_ns - recorded.wake_cost.mean_ns;
-    let (word, by) = if added < 0.0 { ("sooner", -added) } else { ("later", added) };
-    let _ = writeln!(out, "on average a wake-up comes {} {word}", rough_ns(by));
+    if followed.is_enough() {
+        let added = predicted.wake_cost.mean_ns - recorded.wake_cost.mean_ns;
+        let (word, by) = if added < 0.0 { ("sooner", -added) } else { ("later", added) };
+        let _ = writeln!(out, "on average a wake-up comes {} {word}", rough_ns(by));
+    }
     let _ = writeln!(
         out,
         "energy while idle (model): {} {}, {} {}",
@@ -81,12 +83,12 @@ pub(super) fn replayed(r: &Replayed, is_by_cpu: bool, width: usize) -> String {
         let _ = writeln!(out, "recorded:  {}\npredicted: {}", policy(recorded), policy(asked));
     }
     out.push('\n');
-    out.push_str(&sides(["recorded", "predicted"], &r.recorded, &r.predicted, width));
+    out.push_str(&sides(["recorded", "predicted"], &r.recorded, &r.predicted, r.followed, width));
     if is_by_cpu {
         for cpu in &r.cpus {
             let alike = cpu.identical_ratio.map_or("none compared".into(), |share| format!("{} alike", percent(share)));
             let _ = writeln!(out, "\nCPU {} ({alike})", cpu.cpu);
-            out.push_str(&sides(["recorded", "predicted"], &cpu.recorded, &cpu.predicted, width));
+            out.push_str(&sides(["recorded", "predicted"], &cpu.recorded, &cpu.predicted, r.followed, width));
         }
     }
     // The method against itself: the recorded policy, predicted.
@@ -129,6 +131,7 @@ pub(super) fn slo(s: &Slo, width: usize) -> String {
     let row = |l: &SloLimit| {
         let limit = if l.limit == LatencyLimit::None { "no limit".into() } else { l.limit.to_string() };
         let kept = match (l.is_kept, l.is_kept_at_worst) {
+            _ if !s.followed.is_enough() => "-",
             (true, true) => "yes",
             (true, false) => "yes, not at worst",
             (false, _) => "no",
@@ -163,11 +166,11 @@ pub(super) fn upgrade(u: &Upgrade, is_by_cpu: bool, width: usize) -> String {
         out.push_str(&Table { heads: &heads, rows: &rows, n_text_columns: 2 }.text(width));
         out.push('\n');
     }
-    out.push_str(&sides(["old", "new"], &u.old, &u.new, width));
+    out.push_str(&sides(["old", "new"], &u.old, &u.new, u.followed, width));
     if is_by_cpu {
         for cpu in &u.cpus {
             let _ = writeln!(out, "\nCPU {}", cpu.cpu);
-            out.push_str(&sides(["old", "new"], &cpu.old, &cpu.new, width));
+            out.push_str(&sides(["old", "new"], &cpu.old, &cpu.new, u.followed, width));
         }
     }
     out.push('\n');

@@ -38,7 +38,9 @@ fn name(p: &Point) -> String {
 
 /// All of it.
 pub(super) fn study(s: &Study, has_details: bool, width: usize) -> String {
-    let mut out = format!("{} (modelled, not measured)\n", s.name);
+    let exits = s.exits.words();
+    let exits = if exits.is_empty() { exits } else { format!("; {exits}") };
+    let mut out = format!("{} (modelled, not measured{exits})\n", s.name);
     if let Some(full) = s.full_per_s {
         let _ = writeln!(out, "100 % is {} requests per second", three_digits(full));
     }

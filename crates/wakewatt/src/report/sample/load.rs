@@ -73,6 +73,7 @@ fn run(g: &Governor, at: usize, kind: Kind, asks: &[Ask]) -> LoadRun {
     LoadRun {
         kind,
         title: if kind == Kind::Shop { "shop, think time 7 s".into() } else { "steps, 300 us a transaction".into() },
+        command_hash: None,
         length: Length::SpecLike,
         seed: 0x5eed,
         settings: vec![

@@ -8,14 +8,15 @@
 //! only looked at gets its top finding named (`first.rs`).
 
 use super::busy::{self, RETRY};
-use super::words::{count, ns_rough, percent};
+use super::words::{count, ns_rough, percent, plural};
+use std::collections::BTreeSet;
 use wakewatt_core::choice::{self, Subject};
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::rules::Ruling;
 use wakewatt_core::samples::busy as load;
 use wakewatt_core::samples::compared::Compared;
 use wakewatt_core::samples::ended::How;
-use wakewatt_core::samples::experiment::{ExperimentRun, Verdict as Word};
+use wakewatt_core::samples::experiment::{ExperimentRun, Metric, Verdict as Word};
 use wakewatt_core::samples::not_done::{Step, TooBusy, Why};
 use wakewatt_words::{say, told, word};
 
@@ -80,16 +81,34 @@ pub(crate) fn too_busy(busy: TooBusy) -> String {
     say!("Not decided: {why}. Retry when idle: {RETRY}")
 }
 
-/// Why no round was complete, and what to do about it.
-fn no_round(run: &ExperimentRun) -> String {
-    if run.ended.how == How::Interrupted {
-        return word!("Not decided: interrupted before the first round was complete. Run it again and let it end.")
-            .into();
+/// Why there is no comparison: no round in which all was measured, rounds whose values were discarded, or too few with a value.
+fn no_comparison(run: &ExperimentRun) -> String {
+    let is_there = |round: usize, arm: &str| run.blocks.iter().any(|b| b.round == round && b.arm == arm);
+    let rounds: BTreeSet<usize> = run.blocks.iter().map(|b| b.round).collect();
+    let n_complete = rounds.iter().filter(|round| run.arms.iter().all(|arm| is_there(**round, &arm.id))).count();
+    if n_complete == 0 {
+        return match run.ended.how {
+            How::Interrupted => {
+                word!("Not decided: interrupted before the first round was complete. Run it again and let it end.")
+                    .into()
+            }
+            _ => say!("Not decided: no round was complete ({}).", run.ended),
+        };
     }
-    let most = run.blocks.iter().filter_map(|b| b.rejected.as_ref()).next();
-    match most {
-        Some(why) => say!("Not decided: every round had a measurement that was discarded ({why})."),
-        None => say!("Not decided: no round was complete ({}).", run.ended),
+    let n_paired = run.arms.iter().skip(1).map(|arm| run.pairs(0, &arm.id).len()).max().unwrap_or(0);
+    let of = plural(n_complete, "round");
+    let is_hit = |round: &usize| run.blocks.iter().any(|b| b.round == *round && b.rejected.is_some());
+    match run.blocks.iter().find_map(|b| b.rejected.as_ref()) {
+        Some(why) if rounds.iter().all(is_hit) => {
+            say!("Not decided: every round had a measurement that was discarded ({why}).")
+        }
+        _ => {
+            let name = run.metrics.first().map_or(String::new(), Metric::named);
+            say!(
+                "Not decided: {n_paired} of {of} gave {name} under both variants, and a comparison needs two ({}).",
+                run.ended
+            )
+        }
     }
 }
 
@@ -138,7 +157,7 @@ fn of_run(run: &ExperimentRun, is_guest: bool) -> Verdict {
         return undecided(too_busy(busy), warnings);
     }
     let Some(effect) = run.primary().filter(|e| e.n_pairs > 0 && e.ratio.is_finite() && e.ratio > 0.0) else {
-        return undecided(no_round(run), warnings);
+        return undecided(no_comparison(run), warnings);
     };
     let (kind, core) = match effect.verdict {
         Word::Higher => (Kind::Slower, sentence::slower(run, effect)),

@@ -85,7 +85,7 @@ pub(super) fn not_told(run: &ExperimentRun, effect: &Effect) -> String {
 /// Neither is shown, and what would decide.
 pub(super) fn undecided(run: &ExperimentRun, effect: &Effect) -> String {
     // Very few rounds can agree so well that the interval excludes 1 and chance is still not excluded.
-    let is_apart = effect.ratio_low > 1.0 || effect.ratio_high < 1.0;
+    let is_apart = effect.interval().is_none();
     let rounds = plural(effect.n_pairs, "round");
     let mut text = match is_apart {
         true => {

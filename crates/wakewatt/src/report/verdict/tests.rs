@@ -7,6 +7,7 @@ use wakewatt_core::rules::{self, Answer, Finding, Ruling, Weight};
 use wakewatt_core::samples::busy::{QuietWait, WaitEnd};
 use wakewatt_core::samples::grade::{Flaw, Grade, Graded};
 use wakewatt_core::samples::not_done::NotDone;
+use wakewatt_core::samples::rejection::Rejection;
 use wakewatt_core::samples::taken::Taken;
 
 #[test]
@@ -48,7 +49,7 @@ fn a_machine_that_was_never_idle_is_said_to_be_too_busy_first() {
     let mut report = sample::two_arms();
     let run = report.evidence.samples.experiment.as_mut().unwrap();
     run.blocks.iter_mut().for_each(|b| {
-        b.rejected = Some(wakewatt_core::samples::rejection::Rejection::Busy { percent: 99 });
+        b.rejected = Some(Rejection::Busy { percent: 99 });
         b.taken = Some(Taken { steal_ratio: 0.23, foreign_ratio: Some(0.58) });
     });
     let busy = "Not decided: this machine was too busy to measure (other processes 58 %, steal 23 %). \
@@ -147,8 +148,74 @@ fn no_difference_faster_and_empty_runs_have_their_own_words() {
     assert!(report.verdict().sentence.starts_with("No difference larger than 3.0 %: median cross-CPU wake-up "));
     set(&mut report, Word::Lower, 0.8);
     assert!(report.verdict().sentence.starts_with("The change makes it worse here: "));
-    report.evidence.samples.experiment.as_mut().unwrap().effects.clear();
-    assert!(report.verdict().sentence.starts_with("Not decided: no round was complete ("));
+}
+
+/// A run without a comparison says which of its rounds there were: it never calls complete rounds incomplete.
+#[test]
+fn rounds_without_a_comparison_are_counted_and_not_denied() {
+    let with = |change: &dyn Fn(&mut ExperimentRun)| {
+        let mut report = sample::two_arms();
+        let run = report.evidence.samples.experiment.as_mut().unwrap();
+        run.effects.clear();
+        run.ended = wakewatt_core::samples::ended::Ended::enough("the time budget was spent after 6 rounds");
+        change(run);
+        report.verdict().sentence
+    };
+    let lost = with(&|run| run.blocks.iter_mut().for_each(|b| b.values = vec![None; b.values.len()]));
+    assert!(
+        lost.starts_with("Not decided: 0 of 10 rounds gave median cross-CPU wake-up under both variants")
+            && lost.contains("6 rounds"),
+        "{lost}"
+    );
+    let one =
+        with(&|run| run.blocks.iter_mut().filter(|b| b.round > 0).for_each(|b| b.values = vec![None; b.values.len()]));
+    assert!(one.starts_with("Not decided: 1 of 10 rounds gave "), "{one}");
+    let discarded = with(&|run| {
+        run.blocks.iter_mut().for_each(|b| b.rejected = Some(Rejection::Said("the setting did not hold".into())));
+    });
+    assert!(
+        discarded.starts_with("Not decided: every round had a measurement that was discarded (the setting"),
+        "{discarded}"
+    );
+    let half = with(&|run| run.blocks.truncate(1));
+    assert!(half.starts_with("Not decided: no round was complete ("), "{half}");
+    for sentence in [lost, one, discarded] {
+        assert!(!sentence.contains("complete"), "{sentence}");
+    }
+}
+
+/// Nothing is drawn of what was discarded, and no chart is empty.
+#[test]
+fn a_run_of_discarded_measurements_has_no_chart() {
+    let mut report = sample::two_arms();
+    let drawn = |report: &super::super::Report| report.to_html().unwrap().matches("<svg").count();
+    let before = drawn(&report);
+    let run = report.evidence.samples.experiment.as_mut().unwrap();
+    run.blocks.iter_mut().for_each(|b| b.rejected = Some(Rejection::Said("the setting did not hold".into())));
+    (run.effects, run.pooled) = (Vec::new(), Vec::new());
+    let html = report.to_html().unwrap();
+    assert!(drawn(&report) < before);
+    for title in ["Every measurement: ", "<h3>Effects"] {
+        assert!(!html.contains(title), "{title}");
+    }
+}
+
+/// No text, page or table has an interval that excludes 1 beside "undecided".
+#[test]
+fn an_interval_beside_undecided_never_excludes_one() {
+    let mut report = sample::two_arms();
+    let run = report.evidence.samples.experiment.as_mut().unwrap();
+    for effect in &mut run.effects {
+        (effect.verdict, effect.ratio, effect.ratio_low, effect.ratio_high) = (Word::Undecided, 1.77, 1.61, 1.93);
+    }
+    let (html, text, markdown) =
+        (report.to_html().unwrap(), report.to_text(crate::report::text::Style::default()), report.to_markdown());
+    for (name, page) in [("html", html), ("text", text), ("markdown", markdown)] {
+        for shown in ["1.61", "1.93"] {
+            assert!(!page.contains(shown), "{name}: {shown}");
+        }
+        assert!(page.contains("1.77"), "{name}: the estimate itself is said");
+    }
 }
 
 #[test]

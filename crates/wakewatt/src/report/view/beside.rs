@@ -47,7 +47,10 @@ fn side_effects(run: &ExperimentRun) -> Table {
             word,
             show(e.baseline_value),
             show(e.arm_value),
-            say!("{} ({} to {})", show(e.difference), show(e.difference_low), show(e.difference_high)),
+            match e.interval() {
+                Some((low, high)) => say!("{} ({} to {})", show(e.difference), show(low), show(high)),
+                None => show(e.difference),
+            },
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
         ]

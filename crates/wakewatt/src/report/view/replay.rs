@@ -185,6 +185,7 @@ pub(in crate::report) fn slo(s: &Slo) -> Section {
     let row = |l: &wakewatt_models::replay::slo::SloLimit| {
         let limit = if l.limit == LatencyLimit::None { word!("no limit").into() } else { l.limit.to_string() };
         let kept = match (l.is_kept, l.is_kept_at_worst) {
+            _ if !s.followed.is_enough() => "–",
             (true, true) => word!("yes"),
             (true, false) => word!("yes, not at worst"),
             (false, _) => word!("no"),

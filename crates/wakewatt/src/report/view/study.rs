@@ -55,7 +55,7 @@ fn comparisons(run: &ExperimentRun, conclusions: &Conclusions) -> Table {
             metric_title(run, &e.metric),
             e.arm.clone(),
             in_a_word(c).into(),
-            format!("{} ({})", words::ratio(turned.ratio), words::ratio_interval(turned.ratio_low, turned.ratio_high)),
+            format!("{} ({})", words::ratio(turned.ratio), words::interval_beside(&turned)),
             words::value(unit, turned.difference),
             words::p_value(e.p_value),
             e.n_pairs.to_string(),

@@ -52,6 +52,8 @@ pub struct Predicted {
     pub on: String,
     /// What the plan is in the model: fields of a server file.
     pub fields: Vec<String>,
+    /// Idle states whose exit latency is a claim, because no run given measured it: the numbers rest on it.
+    pub claimed_exits: Vec<String>,
     /// Load by load.
     pub loads: Vec<Expected>,
     /// What was assumed, in sentences.
@@ -92,8 +94,15 @@ pub struct ExpectedLevel {
 impl Predicted {
     /// Nothing yet, of these loads.
     fn of(on: &str) -> Predicted {
-        let (fields, loads, remarks) = (Vec::new(), Vec::new(), Vec::new());
-        Predicted { label: Label::Modelled, cannot_tell: None, on: on.into(), fields, loads, remarks }
+        Predicted {
+            label: Label::Modelled,
+            cannot_tell: None,
+            on: on.into(),
+            fields: Vec::new(),
+            claimed_exits: Vec::new(),
+            loads: Vec::new(),
+            remarks: Vec::new(),
+        }
     }
 }
 
@@ -185,5 +194,6 @@ fn of(planned: Fit, checked: &Fit, fields: Vec<String>) -> Predicted {
             "Every change that it expects is smaller than {errors}: it cannot tell this plan from none."
         ));
     }
-    Predicted { fields, loads, remarks, ..Predicted::of(&planned.on) }
+    let claimed_exits = planned.exits.iter().filter(|exit| !exit.is_measured).map(|exit| exit.state.clone()).collect();
+    Predicted { fields, claimed_exits, loads, remarks, ..Predicted::of(&planned.on) }
 }

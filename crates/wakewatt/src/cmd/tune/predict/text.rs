@@ -19,8 +19,12 @@ pub(in super::super) fn text(p: &Predicted, width: usize) -> String {
         return out;
     }
     let fields = if p.fields.is_empty() { "no limit at all".into() } else { clean(&p.fields.join(", ")) };
+    let exits = match p.claimed_exits.is_empty() {
+        true => String::new(),
+        false => format!("; exit latencies claimed: {}", clean(&p.claimed_exits.join(", "))),
+    };
     let words = format!("by a model fitted to `{}`; in it the plan is {fields}", clean(&p.on));
-    say("Predicted (modelled, not measured) ", &words);
+    say(&format!("Predicted (modelled, not measured{exits}) "), &words);
     for load in &p.loads {
         let checked = match load.last_error_ratio {
             Some(ratio) => {

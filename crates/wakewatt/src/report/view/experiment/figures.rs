@@ -54,7 +54,8 @@ pub(super) fn distributions(run: &ExperimentRun, id: &str) -> Vec<Figure> {
 pub(super) fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
     let baseline = &run.arms.first()?.id;
     let primary = run.metrics.first()?;
-    let is_drawn = |e: &&Effect| e.baseline == *baseline && e.ratio.is_finite() && e.ratio > 0.0;
+    let is_drawn =
+        |e: &&Effect| e.baseline == *baseline && e.ratio.is_finite() && e.ratio > 0.0 && e.interval().is_some();
     let effects: Vec<&Effect> = run.effects.iter().filter(is_drawn).collect();
     let rows: Vec<forest::Row> = effects
         .iter()
@@ -104,7 +105,7 @@ pub(super) fn forest_figure(run: &ExperimentRun, id: &str) -> Option<Figure> {
     })
 }
 
-/// One metric's value in every block.
+/// One metric's value in every block; none where none of them counts.
 pub(super) fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric: &Metric) -> Option<Figure> {
     let mut dots: Vec<rounds::Dot> = Vec::new();
     for block in &run.blocks {
@@ -127,7 +128,7 @@ pub(super) fn rounds_figure(run: &ExperimentRun, id: &str, index: usize, metric:
         data.rows.push(vec![arm.into(), counts.into(), (d.round as f64 + 1.0).into(), d.value.into()]);
     }
     let id = format!("{id}rounds{index}");
-    (!dots.is_empty()).then(|| Figure {
+    dots.iter().any(|d| d.is_counted).then(|| Figure {
         title: say!("Every measurement: {}", metric.title),
         table: None,
         csv: data.csv(),

@@ -59,9 +59,10 @@ pub(super) fn headlines(evidence: &Evidence) -> Vec<Headline> {
             },
             name: say!("{} over {}", effect.baseline, effect.arm),
             note: match run.is_sized() {
-                true => {
-                    format!("{}, {}", words::ratio_interval(effect.ratio_low, effect.ratio_high), effect.sureness())
-                }
+                true => match effect.interval() {
+                    Some((low, high)) => format!("{}, {}", words::ratio_interval(low, high), effect.sureness()),
+                    None => word!("no interval").into(),
+                },
                 false => word!("effect size not reported").into(),
             },
             label: "measured",
@@ -89,7 +90,7 @@ pub(super) fn section(run: &ExperimentRun, id: &str, title: &str, zero_at_ns: u6
     }
     for effect in run.effects.iter().take(4) {
         let unit = metric(run, &effect.metric).unit;
-        let interval = words::ratio_interval(effect.ratio_low, effect.ratio_high);
+        let interval = words::interval_beside(effect);
         out.lines.push(say!(
             "{}: {} over {} ×{} ({interval}, covers {}), {}",
             metric_title(run, &effect.metric),

@@ -18,13 +18,16 @@ pub(super) fn effects(run: &ExperimentRun) -> Table {
             metric_title(run, &e.metric),
             format!("{} / {}", e.baseline, e.arm),
             verdict_word(unit, e),
-            format!("{} ({})", words::ratio(e.ratio), words::ratio_interval(e.ratio_low, e.ratio_high)),
-            say!(
-                "{} ({} to {})",
-                words::value(unit, e.difference),
-                words::value(unit, e.difference_low),
-                words::value(unit, e.difference_high)
-            ),
+            format!("{} ({})", words::ratio(e.ratio), words::interval_beside(e)),
+            match e.interval() {
+                Some(_) => say!(
+                    "{} ({} to {})",
+                    words::value(unit, e.difference),
+                    words::value(unit, e.difference_low),
+                    words::value(unit, e.difference_high)
+                ),
+                None => words::value(unit, e.difference),
+            },
             words::p_value(e.p_value),
             e.n_pairs.to_string(),
         ]

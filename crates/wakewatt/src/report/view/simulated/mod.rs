@@ -20,7 +20,9 @@ pub(in crate::report) fn sentence(s: &Study) -> String {
         0 => String::new(),
         n => say!(" At {n} of them more came than can be done."),
     };
-    format!("{}, {}.{more}", s.name, words::plural(s.points.len(), "point"))
+    let exits = s.exits.words();
+    let exits = if exits.is_empty() { exits } else { format!(" ({exits})") };
+    format!("{}, {}{exits}.{more}", s.name, words::plural(s.points.len(), "point"))
 }
 
 /// All of it.
