@@ -10,10 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::plan;
+use wakewatt_core::rules::{Answer, judge};
 use wakewatt_core::source::Tree;
 use wakewatt_tune::effect::NoEffect;
 use wakewatt_tune::knob::Host;
-use wakewatt_tune::planning::{PlannedStep, plan};
+use wakewatt_tune::planning::{self, PlannedStep};
 use wakewatt_tune::profile::{Profile, SHIPPED};
 use wakewatt_tune::request::Request;
 use wakewatt_tune::resolve::Step;
@@ -130,7 +134,10 @@ const EDITS: &[Edit] = &[
         }
     }),
     ("uncore limited", |tree| {
-        each(tree, |path, old| (path.contains("/package_00") && path.ends_with("/max_freq_khz")).then(|| half(old))?)
+        each(tree, |path, old| {
+            let is_it = path.contains("_frequency/package_00") || path.contains("_frequency/uncore0");
+            if is_it && path.ends_with("/max_freq_khz") { half(old) } else { None }
+        })
     }),
 ];
 
@@ -341,7 +348,11 @@ impl Kernel {
     fn decided(&self, step: &Step) -> String {
         let raw = || step.changes.iter().map(|change| self.read(&change.path)).collect::<Vec<_>>();
         match step.knob.as_str() {
-            "qos.global" | "qos.cpu" | "idle.state" => format!("{:?}", self.sleeps()),
+            "qos.global" | "qos.cpu" | "idle.state" => match self.sleeps() {
+                // Nothing is known of what CPUs enter.
+                none if none.is_empty() => format!("{:?}", raw()),
+                sleeps => format!("{sleeps:?}"),
+            },
             knob @ ("freq.max" | "freq.min" | "freq.perf.max" | "freq.perf.min" | "freq.boost") => {
                 let clock = |policy: &String| {
                     self.clock(policy).map(|(low, high, is_turbo)| (low, high, is_turbo && knob == "freq.boost"))
@@ -424,6 +435,34 @@ fn overridden(kernel: &Kernel, planned: &PlannedStep) -> Vec<String> {
     wrong.collect()
 }
 
+/// What is wrong with the plans that findings advise on this machine: they change something, and nothing is refused.
+fn advised(host: &Host<'_>, tree: &Tree) -> Vec<String> {
+    let evidence = Evidence { facts: Snapshot::read(tree, |_| true), ..Evidence::default() };
+    let mut all = Vec::new();
+    for ruling in judge(&evidence) {
+        let Answer::Yes(finding) = ruling.answer else { continue };
+        let steps = finding.plan.iter().flat_map(|plan| plan.steps()).filter(|step| !step.is_boot());
+        let request = |step: &plan::Step| {
+            let on = step.on.as_ref().map_or(String::new(), |on| format!("@{on}"));
+            Request::parse(&format!("{}{on}={}", step.knob, step.to)).unwrap()
+        };
+        let requests: Vec<Request> = steps.map(request).collect();
+        if requests.is_empty() {
+            continue;
+        }
+        let planned = planning::plan(host, "advice", &requests, None);
+        let named = |why: String| format!("{}: {why}", finding.id);
+        all.extend(planned.refused.iter().map(|why| named(format!("advises what is refused: {why}"))));
+        if planned.is_without_effect {
+            let why: Vec<_> =
+                planned.steps.iter().map(|step| (step.step.request.to_string(), &step.no_effect)).collect();
+            all.push(named(format!("advises what changes nothing: {why:?}")));
+        }
+        all.extend(faults(tree, &planned.steps).into_iter().map(named));
+    }
+    all
+}
+
 #[test]
 fn plans_are_what_the_driver_does() {
     let shipped = SHIPPED.iter().map(|(name, text)| (*name, Profile::parse(text).unwrap().all_requests()));
@@ -437,8 +476,9 @@ fn plans_are_what_the_driver_does() {
                 continue;
             }
             let host = Host::read(&tree);
+            wrong.extend(advised(&host, &tree).into_iter().map(|why| format!("{name}, {edit}: {why}")));
             for (what, requests) in &all {
-                let planned = plan(&host, what, requests, None);
+                let planned = planning::plan(&host, what, requests, None);
                 wrong.extend(
                     faults(&tree, &planned.steps).into_iter().map(|why| format!("{name}, {edit}, {what}: {why}")),
                 );
