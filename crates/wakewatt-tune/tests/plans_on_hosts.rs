@@ -26,16 +26,17 @@ const CPU: &str = "/sys/devices/system/cpu";
 const GLOBAL: &str = "/dev/cpu_dma_latency";
 const PSTATE: &str = "/sys/devices/system/cpu/intel_pstate";
 
-fn hosts() -> Vec<(String, Tree)> {
+/// Every host by its name, and whether it is one of the fixtures.
+fn hosts() -> Vec<(String, Tree, bool)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
     let folders: Vec<PathBuf> =
-        [own].into_iter().chain(std::env::var_os("WAKEWATT_HOSTS").map(PathBuf::from)).collect();
+        [own.clone()].into_iter().chain(std::env::var_os("WAKEWATT_HOSTS").map(PathBuf::from)).collect();
     let mut all = Vec::new();
     for folder in folders {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.extension().is_some_and(|e| e == "host") {
                 let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-                all.push((name, first_cpus(wakewatt_host::recorded::open(&path).unwrap())));
+                all.push((name, first_cpus(wakewatt_host::recorded::open(&path).unwrap()), folder == own));
             }
         }
     }
@@ -468,7 +469,7 @@ fn plans_are_what_the_driver_does() {
     let shipped = SHIPPED.iter().map(|(name, text)| (*name, Profile::parse(text).unwrap().all_requests()));
     let single = SINGLE.iter().map(|text| (*text, vec![Request::parse(text).unwrap()]));
     let all: Vec<(&str, Vec<Request>)> = shipped.chain(single).collect();
-    let of_host = |(name, tree): &(String, Tree)| {
+    let of_host = |(name, tree, is_own): &(String, Tree, bool)| {
         let (mut wrong, mut n) = (Vec::new(), [0usize; 3]);
         for (edit, make) in EDITS {
             let mut tree = tree.clone();
@@ -476,7 +477,11 @@ fn plans_are_what_the_driver_does() {
                 continue;
             }
             let host = Host::read(&tree);
-            wrong.extend(advised(&host, &tree).into_iter().map(|why| format!("{name}, {edit}: {why}")));
+            // Of two settings that both keep a CPU from a state, taking one back changes nothing by itself: a host that
+            // somebody has changed is not changed once more.
+            if *is_own || *edit == EDITS[0].0 {
+                wrong.extend(advised(&host, &tree).into_iter().map(|why| format!("{name}, {edit}: {why}")));
+            }
             for (what, requests) in &all {
                 let planned = planning::plan(&host, what, requests, None);
                 wrong.extend(
@@ -491,7 +496,7 @@ fn plans_are_what_the_driver_does() {
     };
     let hosts = hosts();
     let found: Vec<(Vec<String>, [usize; 3])> = std::thread::scope(|threads| {
-        let some = |hosts: &[(String, Tree)]| hosts.iter().map(of_host).collect::<Vec<_>>();
+        let some = |hosts: &[(String, Tree, bool)]| hosts.iter().map(of_host).collect::<Vec<_>>();
         let started: Vec<_> =
             hosts.chunks(hosts.len().div_ceil(4)).map(|hosts| threads.spawn(move || some(hosts))).collect();
         started.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
