@@ -99,6 +99,7 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> Vec<Effect> {
 fn topics(knob: &str) -> Option<&'static [&'static str]> {
     match knob {
         knob if is_idle(knob) => Some(&["idle", "qos"]),
+        "idle.governor" => Some(&["idle"]),
         knob if knob.starts_with("freq.") => Some(&["freq"]),
         _ => None,
     }
@@ -357,6 +358,12 @@ mod tests {
         let ladder = host(&format!("{CPU}/cpuidle/current_governor\nladder\n"));
         let cut = &said(&ladder, &["idle.state.C1E=off"])[0];
         assert!(cut.starts_with("C1E (4us), C6 (170us) no longer entered on all 2 CPUs"), "ladder: {cut}");
+        let hidden = host(&format!(
+            "{CPU}/cpuidle/current_governor\nladder\n{CPU}/cpuidle/available_governors\nladder menu\n
+             {CPU}/cpu0/cpuidle/state1/disable\n1\n{CPU}/cpu1/cpuidle/state1/disable\n1\n"
+        ));
+        let freed = &said(&hidden, &["idle.governor=menu"])[0];
+        assert!(freed.starts_with("idle CPUs sleep again on all 2 CPUs"), "ladder kept them from it: {freed}");
         let off = |state: u32| (0..2).map(move |cpu| format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable\n1\n"));
         let spinning = host(&(1..4).flat_map(off).collect::<String>());
         let why = "no effect: idle CPUs spin: every sleeping state is disabled";

@@ -18,7 +18,7 @@ use wakewatt_words::{say, told, word};
 /// Of a step that changes something.
 pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &Outlook) -> String {
     let own = match step.knob.as_str() {
-        "qos.global" | "qos.cpu" | "idle.state" => sleep(host, was, now),
+        "qos.global" | "qos.cpu" | "idle.state" | "idle.governor" => sleep(host, was, now),
         "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
         "freq.max" | "freq.perf.max" => highest(was, now),
         "freq.min" | "freq.perf.min" => lowest(was, now),

@@ -10,10 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::Snapshot;
+use wakewatt_core::plan;
+use wakewatt_core::rules::{Answer, judge};
 use wakewatt_core::source::Tree;
 use wakewatt_tune::effect::NoEffect;
 use wakewatt_tune::knob::Host;
-use wakewatt_tune::planning::{PlannedStep, plan};
+use wakewatt_tune::planning::{self, PlannedStep};
 use wakewatt_tune::profile::{Profile, SHIPPED};
 use wakewatt_tune::request::Request;
 use wakewatt_tune::resolve::Step;
@@ -22,16 +26,17 @@ const CPU: &str = "/sys/devices/system/cpu";
 const GLOBAL: &str = "/dev/cpu_dma_latency";
 const PSTATE: &str = "/sys/devices/system/cpu/intel_pstate";
 
-fn hosts() -> Vec<(String, Tree)> {
+/// Every host by its name, and whether it is one of the fixtures.
+fn hosts() -> Vec<(String, Tree, bool)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
     let folders: Vec<PathBuf> =
-        [own].into_iter().chain(std::env::var_os("WAKEWATT_HOSTS").map(PathBuf::from)).collect();
+        [own.clone()].into_iter().chain(std::env::var_os("WAKEWATT_HOSTS").map(PathBuf::from)).collect();
     let mut all = Vec::new();
     for folder in folders {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.extension().is_some_and(|e| e == "host") {
                 let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-                all.push((name, first_cpus(wakewatt_host::recorded::open(&path).unwrap())));
+                all.push((name, first_cpus(wakewatt_host::recorded::open(&path).unwrap()), folder == own));
             }
         }
     }
@@ -130,7 +135,10 @@ const EDITS: &[Edit] = &[
         }
     }),
     ("uncore limited", |tree| {
-        each(tree, |path, old| (path.contains("/package_00") && path.ends_with("/max_freq_khz")).then(|| half(old))?)
+        each(tree, |path, old| {
+            let is_it = path.contains("_frequency/package_00") || path.contains("_frequency/uncore0");
+            if is_it && path.ends_with("/max_freq_khz") { half(old) } else { None }
+        })
     }),
 ];
 
@@ -341,7 +349,11 @@ impl Kernel {
     fn decided(&self, step: &Step) -> String {
         let raw = || step.changes.iter().map(|change| self.read(&change.path)).collect::<Vec<_>>();
         match step.knob.as_str() {
-            "qos.global" | "qos.cpu" | "idle.state" => format!("{:?}", self.sleeps()),
+            "qos.global" | "qos.cpu" | "idle.state" => match self.sleeps() {
+                // Nothing is known of what CPUs enter.
+                none if none.is_empty() => format!("{:?}", raw()),
+                sleeps => format!("{sleeps:?}"),
+            },
             knob @ ("freq.max" | "freq.min" | "freq.perf.max" | "freq.perf.min" | "freq.boost") => {
                 let clock = |policy: &String| {
                     self.clock(policy).map(|(low, high, is_turbo)| (low, high, is_turbo && knob == "freq.boost"))
@@ -424,12 +436,40 @@ fn overridden(kernel: &Kernel, planned: &PlannedStep) -> Vec<String> {
     wrong.collect()
 }
 
+/// What is wrong with the plans that findings advise on this machine: they change something, and nothing is refused.
+fn advised(host: &Host<'_>, tree: &Tree) -> Vec<String> {
+    let evidence = Evidence { facts: Snapshot::read(tree, |_| true), ..Evidence::default() };
+    let mut all = Vec::new();
+    for ruling in judge(&evidence) {
+        let Answer::Yes(finding) = ruling.answer else { continue };
+        let steps = finding.plan.iter().flat_map(|plan| plan.steps()).filter(|step| !step.is_boot());
+        let request = |step: &plan::Step| {
+            let on = step.on.as_ref().map_or(String::new(), |on| format!("@{on}"));
+            Request::parse(&format!("{}{on}={}", step.knob, step.to)).unwrap()
+        };
+        let requests: Vec<Request> = steps.map(request).collect();
+        if requests.is_empty() {
+            continue;
+        }
+        let planned = planning::plan(host, "advice", &requests, None);
+        let named = |why: String| format!("{}: {why}", finding.id);
+        all.extend(planned.refused.iter().map(|why| named(format!("advises what is refused: {why}"))));
+        if planned.is_without_effect {
+            let why: Vec<_> =
+                planned.steps.iter().map(|step| (step.step.request.to_string(), &step.no_effect)).collect();
+            all.push(named(format!("advises what changes nothing: {why:?}")));
+        }
+        all.extend(faults(tree, &planned.steps).into_iter().map(named));
+    }
+    all
+}
+
 #[test]
 fn plans_are_what_the_driver_does() {
     let shipped = SHIPPED.iter().map(|(name, text)| (*name, Profile::parse(text).unwrap().all_requests()));
     let single = SINGLE.iter().map(|text| (*text, vec![Request::parse(text).unwrap()]));
     let all: Vec<(&str, Vec<Request>)> = shipped.chain(single).collect();
-    let of_host = |(name, tree): &(String, Tree)| {
+    let of_host = |(name, tree, is_own): &(String, Tree, bool)| {
         let (mut wrong, mut n) = (Vec::new(), [0usize; 3]);
         for (edit, make) in EDITS {
             let mut tree = tree.clone();
@@ -437,8 +477,13 @@ fn plans_are_what_the_driver_does() {
                 continue;
             }
             let host = Host::read(&tree);
+            // Of two settings that both keep a CPU from a state, taking one back changes nothing by itself: a host that
+            // somebody has changed is not changed once more.
+            if *is_own || *edit == EDITS[0].0 {
+                wrong.extend(advised(&host, &tree).into_iter().map(|why| format!("{name}, {edit}: {why}")));
+            }
             for (what, requests) in &all {
-                let planned = plan(&host, what, requests, None);
+                let planned = planning::plan(&host, what, requests, None);
                 wrong.extend(
                     faults(&tree, &planned.steps).into_iter().map(|why| format!("{name}, {edit}, {what}: {why}")),
                 );
@@ -451,7 +496,7 @@ fn plans_are_what_the_driver_does() {
     };
     let hosts = hosts();
     let found: Vec<(Vec<String>, [usize; 3])> = std::thread::scope(|threads| {
-        let some = |hosts: &[(String, Tree)]| hosts.iter().map(of_host).collect::<Vec<_>>();
+        let some = |hosts: &[(String, Tree, bool)]| hosts.iter().map(of_host).collect::<Vec<_>>();
         let started: Vec<_> =
             hosts.chunks(hosts.len().div_ceil(4)).map(|hosts| threads.spawn(move || some(hosts))).collect();
         started.into_iter().flat_map(|thread| thread.join().unwrap()).collect()

@@ -10,6 +10,7 @@
 use super::idle_disabled_by_user::switch;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::idle::IdleState;
 use crate::units::show_ns;
@@ -105,7 +106,9 @@ impl Rule for BiosDisabledStates {
                 format!("/sys/devices/system/cpu/cpu{}/cpuidle/state{}", cpus.first().unwrap_or(0), state.index);
             finding = finding.on(format!("{folder}/default_status"), say!("disabled on {cpus}", cpus = cpus.named()));
         }
-        for (state, cpus) in &on {
+        // What no CPU enters now changes nothing when it is switched off.
+        for (state, cpus) in on.iter().filter(|(s, cpus)| !cpus.and(&enterable::cpus_of(&evidence.facts, s)).is_empty())
+        {
             finding = switch(finding, &evidence.facts, state, cpus, "off", word!("back to the default"));
         }
         finding.remedy(what, price, word!("wakewatt inspect idle, then wakewatt measure wakeup")).yes()

@@ -24,6 +24,9 @@ impl Rule for HwpDynamicBoost {
         let boost = &evidence.facts.freq.intel_pstate.is_hwp_dynamic_boost_on;
         match (boost.get(), boost.gap()) {
             (None, Some(gap)) => Answer::gap(gap),
+            (Some(false), _) if evidence.facts.freq.governors().uniform().is_some_and(|g| g == "performance") => {
+                Answer::no(word!("it is off, and governor performance keeps the clock at its upper limit anyway"))
+            }
             (Some(false), _) => {
                 let path = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost";
                 let cost = Cost::unknown(word!("a task that wakes from I/O may start at a low clock; not measured"));

@@ -8,6 +8,7 @@
 
 use super::tick_never_stops::{Tick, tick};
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use crate::enterable::{self, Barrier, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::kernel::KernelVersion;
 use wakewatt_words::{say, word};
@@ -56,6 +57,13 @@ impl Rule for LadderGovernor {
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, Cost::unknown(text)).on(PATH, governor);
         // Older kernels choose at boot only; they have the file under another name.
         let is_writable = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(5, 8, 0));
+        // Where something else keeps every CPU from sleeping, another governor chooses nothing.
+        let is_kept = |state: &enterable::State| state.barriers.iter().any(|barrier| *barrier != Barrier::Ladder);
+        let groups = enterable::of(&evidence.facts);
+        let is_idle = |group: &Enterable| {
+            group.spins().is_some() && group.states.iter().all(|s| s.row.is_polling() || is_kept(s))
+        };
+        let better = better.filter(|_| groups.is_empty() || !groups.iter().all(is_idle));
         match better {
             Some(name) if is_writable => {
                 finding = finding.step(

@@ -86,7 +86,7 @@ impl Rule for MinFrequency {
                 word!("let the clock fall again"),
             );
         }
-        if let By::PerfPct(_) = bound.by {
+        if matches!(bound.by, By::PerfPct(_)) && !cpus.minus(&pushed).is_empty() {
             let lowest =
                 (hardware * 100).div_ceil(raised.iter().filter_map(|w| w.top_khz).max().unwrap_or(hardware).max(1));
             let why = word!("let the clock fall again");

@@ -84,6 +84,15 @@ fn limit_of(host: &Host<'_>, site: &Site, word: &str) -> Result<LatencyLimit, St
     Ok(limit)
 }
 
+/// How much sleep a limit allows.
+fn rank_of(shown: &str) -> Option<u64> {
+    Some(match LatencyLimit::parse(shown).ok()? {
+        LatencyLimit::Poll => 0,
+        LatencyLimit::AtMostNs(ns) => ns,
+        LatencyLimit::None => u64::MAX,
+    })
+}
+
 /// `none`, `poll`, `50us`: whole microseconds, so that equal limits are equal texts.
 fn canonical(limit: LatencyLimit) -> String {
     match limit {
@@ -147,6 +156,9 @@ impl Knob for GlobalLatency {
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         limit_of(host, site, word).map(canonical)
     }
+    fn rank(&self, _: &str, _: &str, shown: &str) -> Option<u64> {
+        rank_of(shown)
+    }
     fn kept(&self, requested: &str, read_back: &str) -> Kept {
         match (LatencyLimit::parse(requested), LatencyLimit::parse(read_back)) {
             (Ok(asked), Ok(now)) if asked == now => Kept::Exactly,
@@ -187,6 +199,9 @@ impl Knob for CpuLatency {
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         limit_of(host, site, word).map(LatencyLimit::as_cpu_text)
+    }
+    fn rank(&self, _: &str, _: &str, shown: &str) -> Option<u64> {
+        rank_of(shown)
     }
     fn decode(&self, _: &Site, text: &str) -> String {
         pm_qos::parse_cpu_limit(text).map_or_else(|_| text.to_string(), canonical)

@@ -192,7 +192,6 @@ fn a_server_with_old_tuning_left_behind() {
              //- /proc/cmdline\nroot=/dev/sda1 nohz=off processor.max_cstate=1\n"
         );
     expect![[r#"
-        bios-disabled-states: --set idle.state.C6@cpus:2=off
         deep-idle-vs-latency: --max-latency 10us
         epb: --set freq.epb@package:1=performance
         frequency-driver: --set freq.driver=active
