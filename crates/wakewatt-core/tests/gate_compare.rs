@@ -1,6 +1,7 @@
 //! The gate of `compare`: pairs of runs between which nothing differs but the noise of the machine. At most 5 % of the pairs
 //! may be called different, whatever the noise, however few the windows, and where runs differ from hour to hour, as soon as
 //! there are several on a side. The table is docs/methods/gate-compare.md; `UPDATE_EXPECT=1` writes it anew.
+#![allow(clippy::unwrap_used)]
 
 mod noise;
 
@@ -76,8 +77,11 @@ fn run(plan: &Plan, noise: Noise, by_itself: f64, random: &mut Random) -> Vec<f6
     (0..plan.n_windows).map(|_| by_itself + noise(random, &mut state)).collect()
 }
 
+/// The sessions of two sides.
+type Both = (Vec<Session>, Vec<Session>);
+
 /// Both sides, the second after the first.
-fn sides(plan: &Plan, noise: Noise, random: &mut Random) -> (Vec<Session>, Vec<Session>) {
+fn sides(plan: &Plan, noise: Noise, random: &mut Random) -> Both {
     let mut mood = random.normal();
     let mut all: Vec<Session> = (0..2 * plan.n_runs as u64)
         .map(|at| {
@@ -153,7 +157,7 @@ const ORDERS: [&str; 6] = ["AAABBB", "AAAABBBB", "ABABAB", "ABBAAB", "ABBABAAB",
 const DRIFT: f64 = 0.05;
 
 /// Sides of four windows a run on a machine that drifts.
-fn drifting(order: &str, random: &mut Random) -> (Vec<Session>, Vec<Session>) {
+fn drifting(order: &str, random: &mut Random) -> Both {
     let mut place = 0.0;
     let mut sides = (Vec::new(), Vec::new());
     for (hour, side) in (0u64..).zip(order.chars()) {
@@ -275,7 +279,7 @@ fn pages_of_the_same_rarely_call_anything_different() {
         for seed in 0..N_PAGES {
             let mut random = Random::new(seed);
             let page: Vec<_> = (0..40).map(|_| sides(plan, NOISES[*at].1, &mut random)).collect();
-            let side = |pick: fn(&(Vec<Session>, Vec<Session>)) -> &Vec<Session>| -> Vec<Evidence> {
+            let side = |pick: fn(&Both) -> &Vec<Session>| -> Vec<Evidence> {
                 let run = |nth: usize| {
                     let quantities: Vec<Vec<f64>> = page.iter().map(|q| pick(q)[nth].windows.clone()).collect();
                     let at_ns = pick(&page[0])[nth].at_ns;
