@@ -79,7 +79,8 @@ fn from_show_to_undo_every_document_is_valid() {
 fn what_the_bmc_does_not_show_is_not_called_staged() {
     for vendor in [Vendor::Dell, Vendor::Hpe, Vendor::Lenovo, Vendor::Supermicro] {
         let folder = tempfile::tempdir().unwrap();
-        let kept = ["--journals", folder.path().to_str().unwrap()];
+        let journals = folder.path().join("kept");
+        let kept = ["--journals", journals.to_str().unwrap()];
         let bmc = Emulator::start(vendor).unwrap();
         let with = |words: &[&'static str]| bios(&bmc, &[words, &kept[..]].concat());
         bmc.forget_changes(true);

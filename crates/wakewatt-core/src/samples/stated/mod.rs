@@ -61,6 +61,11 @@ impl Effect {
     }
 }
 
+/// An interval in words, where one may stand beside the verdict.
+fn beside(effect: &Effect, words: impl FnOnce() -> String) -> String {
+    if effect.interval().is_some() { words() } else { word!("no interval").into() }
+}
+
 impl ExperimentRun {
     /// How many times as much the baseline takes as the arm.
     pub fn stated_ratio(&self, effect: &Effect) -> Stated {
@@ -113,7 +118,7 @@ impl ExperimentRun {
             Stated::Open => word!("a time of unknown length").to_string(),
             difference => difference.say(us),
         };
-        let interval = say!("{low} to {high}, {}{}", effect.sureness(), self.hour());
+        let interval = beside(effect, || say!("{low} to {high}, {}{}", effect.sureness(), self.hour()));
         say!("{size} {per} ({})", self.unless_refused(interval))
     }
 
@@ -124,8 +129,9 @@ impl ExperimentRun {
             Stated::Open => word!("an unknown share").to_string(),
             ratio => format!("{} %", ratio.say(share)),
         };
-        let interval =
-            say!("95 % CI {} to {}, {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers.scope());
+        let interval = beside(effect, || {
+            say!("95 % CI {} to {}, {}", share(effect.ratio_low), share(effect.ratio_high), effect.covers.scope())
+        });
         if self.is_sized() { say!("{size} ({interval})") } else { size }
     }
 
@@ -133,7 +139,7 @@ impl ExperimentRun {
     pub fn in_numbers(&self, effect: &Effect) -> String {
         let [low, high] = [effect.ratio_low, effect.ratio_high].map(three_digits);
         let ratio = self.stated_ratio(effect).say(three_digits);
-        let interval = say!("{low} to {high}, {}", effect.sureness());
+        let interval = beside(effect, || say!("{low} to {high}, {}", effect.sureness()));
         say!("{ratio} times ({}, {} rounds)", self.unless_refused(interval), effect.n_pairs)
     }
 

@@ -62,6 +62,10 @@ fn a_busy_machine_states_the_same_size_and_a_cpu_that_was_often_awake_a_bound() 
     assert_eq!(diluted.stated_ratio(&other), Stated::Value(3.1), "and is nothing to a governor");
     let open = Effect { verdict: Verdict::Undecided, ratio_low: 0.9, ..up };
     assert!(diluted.in_numbers(&open).starts_with("3.1 times (0.9 to 5.2"));
+    // Beside "undecided" no interval that excludes 1.
+    let apart = Effect { ratio_low: 1.06, ..open };
+    assert!(diluted.in_numbers(&apart).starts_with("3.1 times (no interval"), "{}", diluted.in_numbers(&apart));
+    assert!(diluted.in_us(&apart, "per read").contains("(no interval"), "{}", diluted.in_us(&apart, "per read"));
 }
 
 #[test]
