@@ -386,6 +386,12 @@ mod tests {
             said(&low, &["freq.boost=off"]),
             ["no effect: turbo is out of reach: 2GHz (the policy's limit) is in force"]
         );
+        // As the kernel shows it while turbo is off: the cap goes with it.
+        let capped = host(&format!(
+            "{CPU}/intel_pstate/no_turbo\n1\n{CPU}/cpufreq/policy0/scaling_max_freq\n2800000\n{CPU}/cpufreq/policy1/scaling_max_freq\n2800000\n"
+        ));
+        let on = &said(&capped, &["freq.boost=on"])[0];
+        assert!(!on.starts_with("no effect"), "{on}");
         let off = &said(&host(""), &["freq.boost=off"])[0];
         assert!(off.starts_with("up to 3.6GHz -> 2.8GHz when few cores are busy"), "{off}");
     }

@@ -79,7 +79,9 @@ impl Outlook {
 
     /// The upper limits of these CPUs that hold whatever turbo is.
     pub(crate) fn below_turbo(&self, window: &Window) -> Option<Bound> {
-        window.upper.iter().find(|bound| bound.by != By::TurboOff).copied()
+        // While turbo is off the kernel shows policies capped at the base frequency, and lifts them with it.
+        let is_shown = |bound: &Bound| bound.by == By::Policy && Some(bound.khz) == self.base_khz(window);
+        window.upper.iter().find(|bound| bound.by != By::TurboOff && !is_shown(bound)).copied()
     }
 
     /// Is the clock of a window set in steps of a table, beyond which boost lies (acpi-cpufreq)?

@@ -120,7 +120,7 @@ impl Rule for Epb {
             false => word!("Set 0 where latency matters. It is lost with the next reboot: the BIOS has it for good."),
         };
         let on = on_cpus(&evidence.facts, &bias.cpus_where(|v| *v > 0));
-        let confidence = if role == Role::Leads { Confidence::Medium } else { Confidence::Low };
+        let confidence = if role == Role::Leads || is_uneven { Confidence::Medium } else { Confidence::Low };
         Finding::new(self, weight, confidence, title, Cost::unknown(cost))
             .on(PATH, words.join(", "))
             .step("freq.epb", on, "performance", PATH, why)
