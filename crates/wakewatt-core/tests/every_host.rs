@@ -156,7 +156,7 @@ const REGISTERS: &[RegisterEdit] = &[
     ("package limit on CPU 0", 0xe2, |value| if value & 0xf == 0 { value | 2 } else { value & !0xf }),
     ("C1 demotion on CPU 0", 0xe2, |value| value ^ 1 << 26),
     ("C1E promotion on CPU 0", 0x1fc, |value| value ^ 2),
-    ("highest level of the HWP request on CPU 0", 0x774, |value| value & !0xff00 | (value >> 8 & 0xff) / 2 << 8),
+    ("highest level of the HWP request on CPU 0", 0x774, |value| (value & !0xff00) | (((value >> 8 & 0xff) / 2) << 8)),
 ];
 
 /// The host with each change that changes something there, by name.

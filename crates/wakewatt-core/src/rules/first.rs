@@ -25,13 +25,14 @@ pub fn first(rulings: &[Ruling]) -> Option<(usize, &Finding, Because)> {
             _ => None,
         });
         let all: Vec<_> = all.collect();
-        // A placeholder or a hint comes first only where nothing better known does.
-        let is_sure = |finding: &Finding| finding.confidence != Confidence::Low || is_measured(finding);
-        let has_sure = all.iter().any(|(_, finding, _)| is_sure(finding));
-        let all: Vec<_> = all.into_iter().filter(|(_, finding, _)| is_sure(finding) || !has_sure).collect();
         let heaviest = all.first()?.1.weight;
-        let has_plan = all.iter().find(|(_, finding, _)| finding.weight == heaviest && finding.plan.is_some());
-        has_plan.or(all.first()).copied()
+        // Among its like a placeholder comes behind what is better known.
+        let is_sure = |finding: &Finding| finding.confidence != Confidence::Low || is_measured(finding);
+        let like: Vec<_> = all.into_iter().filter(|(_, finding, _)| finding.weight == heaviest).collect();
+        let has_sure = like.iter().any(|(_, finding, _)| is_sure(finding));
+        let like: Vec<_> = like.into_iter().filter(|(_, finding, _)| is_sure(finding) || !has_sure).collect();
+        let has_plan = like.iter().find(|(_, finding, _)| finding.plan.is_some());
+        has_plan.or(like.first()).copied()
     })
 }
 
@@ -115,7 +116,8 @@ mod tests {
         }
         let governor = make("rule.governor", Weight::Risk, true);
         assert_eq!(of(&[placeholder.clone(), governor]), Some(("rule.governor", Because::Choice)));
-        assert_eq!(of(&[placeholder]), Some(("rule.deep-idle-vs-latency", Because::Choice)));
+        let note = make("rule.epp", Weight::Note, true);
+        assert_eq!(of(&[placeholder, note]), Some(("rule.deep-idle-vs-latency", Because::Choice)));
         let mut hint = make("rule.d", Weight::Risk, false);
         if let Answer::Yes(finding) = &mut hint.answer {
             finding.confidence = Confidence::Low;

@@ -116,7 +116,7 @@ fn within<'a>(nodes: &[&'a NumaNode], package: &CpuSet) -> Vec<&'a NumaNode> {
 
 /// Are the nodes these groups of CPUs, one each?
 fn are(nodes: &[&NumaNode], groups: &[&CpuSet]) -> bool {
-    nodes.iter().all(|n| n.cpus.get().is_some_and(|cpus| groups.iter().any(|group| *group == cpus)))
+    nodes.iter().all(|n| n.cpus.get().is_some_and(|cpus| groups.contains(&cpus)))
 }
 
 /// The shortest distance between two of these nodes.
