@@ -32,7 +32,7 @@ fn series(text: &str) -> Vec<f64> {
 fn play(series: &[f64], log_ratio: f64, seed: u64) -> (StopReason, bool) {
     let mut random = Random::new(seed);
     let looks = Looks::short();
-    let mut at = random.below(series.len() as u64) as usize;
+    let mut at = random.index(series.len());
     let mut next = || {
         at = (at + 1) % series.len();
         series[at]
