@@ -1,7 +1,7 @@
 //! What each step of a plan changes: something, or nothing and why.
 //!
 //! Steps are taken in their order on a machine in memory ([`Then`]), and what CPUs do is asked before and after each
-//! ([`Outlook`]). Where a step leaves that as it was, it has no effect and no price; where a value is there already and
+//! (`Outlook`). Where a step leaves that as it was, it has no effect and no price; where a value is there already and
 //! another setting decides, that is said instead of "already". A setting of which nobody can tell what it does counts as one
 //! that changes something.
 
