@@ -55,8 +55,9 @@ fn a_busy_machine_states_the_same_size_and_a_cpu_that_was_often_awake_a_bound() 
         assert!(run.in_numbers(&up).starts_with("3.1 times (1.06 to 5.2"));
     }
     let diluted = run(0.3, 6);
-    assert_eq!(diluted.stated_ratio(&up), Stated::AtLeast(3.1));
-    assert_eq!(diluted.as_slower(&up), "at least 3.1 times slower: at least 20 us each");
+    // The near end: the estimate may be too large.
+    assert_eq!(diluted.stated_ratio(&up), Stated::AtLeast(1.06));
+    assert_eq!(diluted.as_slower(&up), "at least 1.06 times slower: at least 600 ns each");
     let (down, other) = (up.inverted(), Effect { arm: "governor".into(), ..up.clone() });
     assert_eq!(diluted.stated_ratio(&down), Stated::Value(1.0 / 3.1), "being awake hides a cost and makes no gain");
     assert_eq!(diluted.stated_ratio(&other), Stated::Value(3.1), "and is nothing to a governor");
