@@ -128,6 +128,16 @@ fn a_queue_that_grows_is_found_wherever_it_is() {
     }
 }
 
+/// Each hop has its own devices: what one hop interrupts does not move the turn of another.
+#[test]
+fn interrupts_of_two_hops_take_turns_apart() {
+    let hop = |work, cpus| Hop { interrupt: interrupt(Span::us(work), cpus), ..Hop::of(Law::fixed(Span::us(1))) };
+    let o = run(&server(bare(4), 3000.0, vec![hop(1, "0"), hop(60, "0-3")]));
+    let others = &o.machines[0].cpu_use[1..];
+    let (least, most) = (others.iter().copied().fold(1.0, f64::min), others.iter().copied().fold(0.0, f64::max));
+    assert!(most < 1.3 * least, "{others:?}");
+}
+
 /// Files of one machine with work of fixed lengths, some of it bound to CPUs.
 fn any_server() -> impl Strategy<Value = Server> {
     let cpus =

@@ -200,7 +200,6 @@ struct Host {
     queue: VecDeque<u32>,
     n_waking: u32,
     last_used: usize,
-    next_interrupt: usize,
 }
 
 struct Engine {
@@ -217,6 +216,8 @@ struct Engine {
     shares: Vec<Share>,
     /// CPU by CPU; empty where no hop has interrupts on CPUs of their own.
     interrupts: Vec<Interrupts>,
+    /// Hop by hop, interrupts so far: the CPUs of its list take turns, whatever other hops do.
+    turns: Vec<usize>,
     /// CPU by CPU, kernel work that waits until the CPU has nothing else to do; empty where no idle state makes any.
     owed: Vec<f64>,
     /// When each CPU last ended work for a request; empty where nobody asks.
@@ -285,6 +286,7 @@ impl Engine {
             services,
             random,
             in_burst: false,
+            turns: vec![0; plan.stages.len()],
             playback: requests::Playback::default(),
             epoch: 0,
             counts,
@@ -363,7 +365,6 @@ impl Engine {
             queue: VecDeque::new(),
             n_waking: 0,
             last_used: plan.n_cpus.saturating_sub(1),
-            next_interrupt: 0,
         });
         self.add_shares(m);
     }

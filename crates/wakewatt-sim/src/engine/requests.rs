@@ -162,7 +162,8 @@ impl Engine {
 
     /// The request comes to its next stop: an interrupt somewhere, or right at its task.
     pub(super) fn begin_stage(&mut self, job: u32) {
-        let stage = &self.plan.stages[usize::from(self.jobs[job as usize].stage)];
+        let at = usize::from(self.jobs[job as usize].stage);
+        let stage = &self.plan.stages[at];
         let machine = &self.plan.machines[stage.machine];
         let is_elsewhere = matches!(stage.interrupt, Some((_, Some(_))));
         // Work that an interrupt elsewhere has to announce first is drawn when that is done.
@@ -173,8 +174,9 @@ impl Engine {
         if let Some((irq, list)) = &stage.interrupt {
             match list {
                 Some(list) => {
-                    let cpu = machine.first_cpu + list[host.next_interrupt % list.len()];
-                    host.next_interrupt = host.next_interrupt.wrapping_add(1);
+                    let turn = &mut self.turns[at];
+                    let cpu = machine.first_cpu + list[*turn % list.len()];
+                    *turn = turn.wrapping_add(1);
                     let own = if stage.in_interrupt { work } else { 0.0 };
                     let j = &mut self.jobs[job as usize];
                     (j.left, j.system, j.in_interrupt) = (irq + own, 1.0, true);

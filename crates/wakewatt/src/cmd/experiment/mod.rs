@@ -77,10 +77,8 @@ fn one(args: &ExperimentArgs, name: &str, colour: Colour) -> Result<Code> {
         return dry_run::run(&plan, &*super::open(&args.from)?, args.show.json);
     }
     if !args.from.is_here() {
-        let why = spoken(|| {
-            word!("--host, --sysroot and --from go with --dry-run: settings are turned on this machine only")
-        });
-        return Err(Failure::error(Code::Usage, why));
+        let why = word!("--host, --sysroot and --from go with --dry-run: settings are turned on this machine only");
+        return Err(Failure::error(Code::Usage, spoken(|| why)));
     }
     let page = args.show.output.as_deref().map(|file| Outlet::open(file, "-o")).transpose()?;
     let folder = args.run_dir.clone().unwrap_or_else(|| default_folder(&plan.name));
@@ -179,10 +177,9 @@ fn show(
     let own = saving.map_or(own, |saving| saving.finish_with(&evidence, own));
     let Some(page) = page else { return Ok(own) };
     let masking = Masking::start("experiment", &Live::this_machine(), false);
-    let written = masking.page(&evidence, Some(title)).and_then(|report| {
-        let report = Report { rates, rulings: Vec::new(), ..report };
-        page.write(&report.to_html()?)
-    });
+    let written = masking
+        .page(&evidence, Some(title))
+        .and_then(|report| page.write(&Report { rates, rulings: Vec::new(), ..report }.to_html()?));
     if written.is_ok() {
         output::remark(&spoken(|| say!("Page: {path}", path = page.path().display())));
     }
