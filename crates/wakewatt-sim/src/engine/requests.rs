@@ -170,7 +170,6 @@ impl Engine {
         let is_later = is_elsewhere && !stage.in_interrupt;
         let mut work = if is_later { 0.0 } else { stage.service.draw(&mut self.services).max(0.0) };
         let mut system = work * stage.system;
-        let host = &mut self.hosts[stage.machine];
         if let Some((irq, list)) = &stage.interrupt {
             match list {
                 Some(list) => {
