@@ -7,14 +7,27 @@
 //! Intervals at the same level agree with what is called, and of those called at most the rate miss, in the mean (Benjamini
 //! and Yekutieli 2005). Where nothing is called the level is that of the first rank.
 
+use crate::arrange::Arrange as _;
+
 /// The level of each test and each interval; the rate itself for one comparison.
 pub fn level(p_values: &[f64], rate: f64) -> f64 {
-    let mut sorted = p_values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let m = sorted.len().max(1) as f64;
-    let n_called =
-        (1..).zip(&sorted).filter(|(rank, p)| **p <= rate * f64::from(*rank) / m).map(|(rank, _)| rank).last();
-    rate * f64::from(n_called.unwrap_or(1u32)) / m
+    let n_called = adjusted(p_values).iter().filter(|q| **q <= rate).count();
+    rate * n_called.max(1) as f64 / p_values.len().max(1) as f64
+}
+
+/// The smallest rate at which each would be called, in the order given. What is no number is never called.
+pub fn adjusted(p_values: &[f64]) -> Vec<f64> {
+    let n = p_values.len();
+    let p = |i: usize| if p_values[i].is_finite() { p_values[i].clamp(0.0, 1.0) } else { 1.0 };
+    let mut order: Vec<usize> = (0..n).collect();
+    order.arrange_by(|a, b| p(*b).total_cmp(&p(*a)));
+    let mut out = vec![1.0; n];
+    let mut least: f64 = 1.0;
+    for (below, i) in order.into_iter().enumerate() {
+        least = least.min(p(i) * n as f64 / (n - below) as f64);
+        out[i] = least;
+    }
+    out
 }
 
 #[cfg(test)]
@@ -33,6 +46,9 @@ mod tests {
         let level = level(&p, 0.05);
         assert!((level - 0.05 * 4.0 / 15.0).abs() < 1e-12);
         assert_eq!(p.iter().filter(|p| **p <= level).count(), 4);
+        assert_eq!(adjusted(&p).iter().filter(|q| **q <= 0.05).count(), 4);
+        assert_eq!(adjusted(&[f64::NAN, 0.01]), [1.0, 0.02]);
+        assert!(adjusted(&[]).is_empty());
     }
 
     #[test]

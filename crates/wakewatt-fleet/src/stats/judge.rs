@@ -5,8 +5,8 @@
 //! seven chances to accuse it. Small fleets have a scale that is itself uncertain, so distances are judged by Student's curve
 //! with the freedom that a median deviation leaves; without that, a quarter of innocent fleets of 26 would have a culprit.
 
-use super::discovery::adjusted;
 use super::score::{LEAST_NODES, Scores};
+use wakewatt_core::stats::discoveries::adjusted;
 use wakewatt_core::stats::normal::{below, student_tail};
 
 /// Of what is called odd, this share may be so by chance.

@@ -11,7 +11,6 @@
 mod huber;
 mod median;
 mod score;
-mod discovery;
 mod judge;
 #[cfg(test)]
 mod simulated;
