@@ -272,7 +272,6 @@ mod tests {
             fs::set_permissions(at("evil/tune-1.json"), Permissions::from_mode(0o666)).unwrap();
         }
         let is_over = std::sync::atomic::AtomicBool::new(false);
-        let (mut n_good, mut n_refused) = (0, 0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
@@ -281,22 +280,16 @@ mod tests {
                 }
             });
             for _ in 0..1000 {
-                match Disk.load(&at("open/tune-1.json")) {
-                    // The file is looked at, so the folder it came from is of no matter.
-                    Ok(bytes) => assert_eq!(bytes.as_deref(), Some(&b"good"[..])),
-                    Err(_) => n_refused += 1,
+                // A refusal is as good; the file is looked at, so the folder it came from is of no matter.
+                if let Ok(bytes) = Disk.load(&at("open/tune-1.json")) {
+                    assert_eq!(bytes.as_deref(), Some(&b"good"[..]));
                 }
-                match Disk.names(&at("open")) {
-                    Ok(names) => {
-                        assert_eq!(names, ["good", "tune-1.json"]);
-                        n_good += 1;
-                    }
-                    Err(_) => n_refused += 1,
+                if let Ok(names) = Disk.names(&at("open")) {
+                    assert_eq!(names, ["good", "tune-1.json"]);
                 }
             }
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        assert!(n_good + n_refused > 0);
     }
 
     #[test]
