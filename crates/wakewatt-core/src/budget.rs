@@ -6,6 +6,7 @@
 //! machines have several tables and get several answers. Claims only: what a state costs here is measured elsewhere.
 
 use crate::cpuset::CpuSet;
+use crate::facts::Snapshot;
 use crate::facts::idle::{Idle, TableRow};
 use crate::units::{LatencyLimit, exact_ns};
 use serde::Serialize;
@@ -97,17 +98,36 @@ pub fn is_plain_c1(name: &str) -> bool {
 
 /// The same line, with what is known to be wrong about the claims: where C1 is entered as C1E (bit 1 of MSR 0x1FC, see
 /// rule.c1e-promotion), a budget that ends in C1 buys C1E, at an exit latency that the table does not tell.
-pub fn sentence_here(limit: LatencyLimit, idle: &Idle, is_c1_promoted: bool) -> String {
-    let said = sentence(limit, idle);
-    match is_c1_promoted && resolve(limit, idle).iter().any(Resolution::ends_in_c1) {
-        true => said + promoted(),
-        false => said,
+pub fn sentence_here(limit: LatencyLimit, facts: &Snapshot) -> String {
+    let (said, all) = (sentence(limit, &facts.idle), resolve(limit, &facts.idle));
+    match c1_promoted(facts).filter(|_| all.iter().any(Resolution::ends_in_c1)) {
+        Some(on) => said + &promoted(&on),
+        None => said,
     }
 }
 
-/// What is said of a budget that ends in C1 where C1 is entered as C1E.
-pub fn promoted() -> &'static str {
-    word!("; but C1 is entered as C1E here, which takes longer than C1 claims")
+/// What is said of a budget that ends in C1 where C1 is entered as C1E: `on` is what [`promoted_on`] says.
+pub fn promoted(on: &str) -> String {
+    say!("; but C1 is entered as C1E {on}, which takes longer than C1 claims")
+}
+
+/// Where C1 is entered as C1E, by the registers that were read.
+fn c1_promoted(facts: &Snapshot) -> Option<String> {
+    let bit = facts.msr.field("power_ctl", "c1e")?;
+    let read: CpuSet = bit.known().flat_map(|(cpus, _)| cpus.iter()).collect();
+    promoted_on(facts, &bit.cpus_where(|bit| *bit != 0), &read)
+}
+
+/// Where C1 is entered as C1E: "here", or "on 2 of 4 CPUs (0-1)"; none where it is so nowhere. Given are the CPUs whose
+/// register says so, of those that were read; a CPU that was not read is taken to be like the others of its package.
+pub fn promoted_on(facts: &Snapshot, set: &CpuSet, read: &CpuSet) -> Option<String> {
+    if set.is_empty() || set == read {
+        return (!set.is_empty()).then(|| word!("here").into());
+    }
+    let unread = |cpus: &CpuSet| if cpus.and(set).is_empty() { CpuSet::new() } else { cpus.minus(read) };
+    let packages = facts.topology.packages();
+    let all = packages.iter().fold(set.clone(), |all, (_, cpus)| all.union(&unread(cpus)));
+    Some(say!("on {cpus}", cpus = facts.cpus.extent(&all)))
 }
 
 impl Resolution {
@@ -213,15 +233,23 @@ mod tests {
             let at = format!("//- /sys/devices/system/cpu/cpu0/cpuidle/state{i}");
             format!("{at}/name\n{name}\n{at}/latency\n{us}\n{at}/disable\n0\n")
         };
-        let text = "//- /sys/devices/system/cpu/present\n0\n//- /sys/devices/system/cpu/online\n0\n".to_string()
-            + &state(0, "POLL", 0)
+        let root = "//- /sys/devices/system/cpu";
+        let text = format!(
+            "{root}/present\n0-1\n{root}/online\n0-1\n{root}/modalias\ncpu:type:x86,ven0000fam0006mod0055:feature:\n"
+        ) + &state(0, "POLL", 0)
             + &state(1, "C1", 1)
             + &state(2, "C6", 120);
-        let idle = crate::facts::Snapshot::read(&crate::source::Tree::from_text(&text), |topic| topic == "idle").idle;
-        let said = |us: u64, is_promoted| sentence_here(LatencyLimit::AtMostNs(us * 1000), &idle, is_promoted);
-        assert!(said(1, true).ends_with("; but C1 is entered as C1E here, which takes longer than C1 claims"));
-        assert!(said(1, true).starts_with("1us -> C1 (1us); C6 (120us) excluded"));
-        assert!(!said(1, false).contains("C1E") && !said(500, true).contains("C1E"));
+        let facts = |registers: &str| {
+            let both = text.clone() + &text.replace("cpu0/cpuidle", "cpu1/cpuidle") + registers;
+            crate::facts::Snapshot::read(&crate::source::Tree::from_text(&both), |_| true)
+        };
+        let said = |us: u64, registers: &str| sentence_here(LatencyLimit::AtMostNs(us * 1000), &facts(registers));
+        let (all, half) =
+            ("//- msr 0x1fc cpu0 2\n//- msr 0x1fc cpu1 2\n", "//- msr 0x1fc cpu0 0\n//- msr 0x1fc cpu1 2\n");
+        assert!(said(1, all).ends_with("; but C1 is entered as C1E here, which takes longer than C1 claims"));
+        assert!(said(1, all).starts_with("1us -> C1 (1us); C6 (120us) excluded"));
+        assert!(said(1, half).contains("but C1 is entered as C1E on CPU 1 only"), "{}", said(1, half));
+        assert!(!said(1, "").contains("C1E") && !said(500, all).contains("C1E"));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! with turbo off the base frequency is the limit; the firmware clamps by `bios_limit`; and where the hardware manages the
 //! clock, the request register (MSR 0x774) holds levels that a tool may have written past the kernel. Rules, plans and
 //! `compare` ask here and read none of these files themselves. The register counts in levels of the processor's own, so it is
-//! taken only where its capabilities (0x771) say what the highest one is. Sources: Documentation/admin-guide/pm/
+//! taken only where its capabilities (0x771) say what the highest one is; under governor performance the driver itself raises
+//! the lower level to the upper one, which is the governor's doing and no limit. Sources: Documentation/admin-guide/pm/
 //! {cpufreq,intel_pstate}.rst; Intel SDM volume 3, "HWP performance range and dynamic capabilities".
 
 use crate::cpuset::CpuSet;
@@ -114,6 +115,14 @@ fn top_khz(freq: &Freq, policy: u32) -> Option<u64> {
     }
 }
 
+/// The steps that acpi-cpufreq can choose of; a limit between two of them acts as the one inside. Empty for other drivers.
+fn steps(freq: &Freq, policy: u32) -> Vec<u64> {
+    let policies = &freq.policies;
+    let is_acpi = policies.driver.of(policy).and_then(Fact::get).is_some_and(|driver| driver == "acpi-cpufreq");
+    let table = policies.available_khz.of(policy).and_then(Fact::get).filter(|_| is_acpi);
+    table.map(|steps| steps.to_vec()).unwrap_or_default()
+}
+
 /// The frequencies that the request register stands for, lowest and highest; none where it is not in force or not known.
 fn requested(facts: &Snapshot, cpu: Cpu, hardware_khz: u64) -> Option<(u64, u64)> {
     // Of a live machine one CPU of each package is read, and stands for it.
@@ -138,14 +147,26 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
     let (freq, policies) = (&facts.freq, &facts.freq.policies);
     let pstate = &freq.intel_pstate;
     let is_pstate = |policy| policies.driver.of(policy).and_then(Fact::get).is_some_and(|d| d.starts_with("intel_"));
+    let is_performance =
+        |policy| policies.governor.of(policy).and_then(Fact::get).is_some_and(|governor| governor == "performance");
     let has_request = facts.msr.value("hwp_request").is_some_and(|value| !value.is_unknown());
     let mut all: Vec<Window> = Vec::new();
     for policy in policies.max_khz.0.iter().flat_map(|group| group.cpus.iter()) {
         let hardware = of_policy(&policies.hardware_max_khz, policy);
         let (mut upper, mut lower) = (Vec::new(), Vec::new());
         let add = |to: &mut Vec<Bound>, by, khz: Option<u64>| to.extend(khz.map(|khz| Bound { by, khz }));
-        add(&mut upper, By::Policy, of_policy(&policies.max_khz, policy));
-        add(&mut lower, By::Policy, of_policy(&policies.min_khz, policy));
+        let (most, least) = (of_policy(&policies.max_khz, policy), of_policy(&policies.min_khz, policy));
+        let steps = steps(freq, policy);
+        add(
+            &mut upper,
+            By::Policy,
+            most.map(|khz| steps.iter().copied().filter(|step| *step <= khz).max().unwrap_or(khz)),
+        );
+        add(
+            &mut lower,
+            By::Policy,
+            least.map(|khz| steps.iter().copied().filter(|step| *step >= khz).min().unwrap_or(khz)),
+        );
         if is_pstate(policy) {
             // The driver goes no lower than the hardware, whatever the percentage.
             let bottom = of_policy(&policies.hardware_min_khz, policy).unwrap_or(0);
@@ -163,7 +184,9 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
         let cpus = policies.cpus_of(policy).cloned().unwrap_or_else(|| [policy].into_iter().collect());
         let request = cpus.first().filter(|_| has_request && is_pstate(policy));
         if let Some((least, most)) = request.zip(hardware).and_then(|(cpu, khz)| requested(facts, cpu, khz)) {
-            add(&mut lower, By::HwpRequest, Some(least));
+            if !is_performance(policy) {
+                add(&mut lower, By::HwpRequest, Some(least));
+            }
             add(&mut upper, By::HwpRequest, Some(most));
         }
         // Where two are the same, the one that cannot be raised from Linux counts.
@@ -193,6 +216,17 @@ impl Window {
         let same = |a: &Window, b: &Window| (a.top_khz, a.bottom_khz) == (b.top_khz, b.bottom_khz);
         same(self, other) && self.upper == other.upper && self.lower == other.lower
     }
+}
+
+/// Where the limits leave each CPU one clock, so that nothing is left to choose: that it is so, in words.
+pub fn only_clock(all: &[Window]) -> Option<String> {
+    let one = |window: &Window| Some((window.min()?.khz, window.max()?.khz)).filter(|(low, high)| low == high);
+    let clocks: Vec<u64> = all.iter().map(|window| one(window).map(|(khz, _)| khz)).collect::<Option<_>>()?;
+    let khz = *clocks.first()?;
+    Some(match clocks.iter().all(|other| *other == khz) {
+        true => say!("the limits leave one clock, {}, and nothing to choose", show_khz(khz)),
+        false => word!("the limits leave each CPU one clock, and nothing to choose").into(),
+    })
 }
 
 /// The window of a CPU.
@@ -261,6 +295,11 @@ mod tests {
         assert_eq!(said(&host(&registers("80001208"))), ["0-1: - to 1.8GHz (MSR 0x774)"]);
         assert_eq!(said(&host(&registers("80002408"))), ["0-1: - to -"]);
         assert_eq!(said(&host(&registers("80002424"))), ["0-1: 3.6GHz (MSR 0x774) to -"]);
+        let performance: String = (0..2)
+            .map(|n| format!("//- /sys/devices/system/cpu/cpufreq/policy{n}/scaling_governor\nperformance\n"))
+            .collect();
+        let by_governor = host(&(registers("80002424") + &performance));
+        assert_eq!(said(&by_governor), ["0-1: - to -"], "governor performance raises the level itself");
     }
 
     #[test]

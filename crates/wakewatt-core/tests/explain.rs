@@ -71,6 +71,24 @@ fn a_makers_word_on_another_makers_machine() {
 }
 
 #[test]
+fn what_is_said_is_true_of_the_machine() {
+    let has = |rows: &[String], what: &str| rows.iter().any(|row| row.contains(what));
+    let rome = recorded(include_str!("../../../fixtures/hosts/rome0.host"));
+    for word in ["HWP", "EPB", "uncore", "intel_pstate"] {
+        assert!(rows(word, &rome)[0].starts_with("not here: a word of Intel"), "{word}");
+    }
+    assert!(has(&rows("turbo", &emr()), "turbo forbidden"));
+    assert!(has(&rows("max_perf_pct", &emr()), "in force on"));
+    assert!(has(&rows("governor", &emr()), "performance") || has(&rows("governor", &emr()), "powersave"));
+    let text = include_str!("../../../fixtures/hosts/emr9.host");
+    let spinning = recorded(&text.replacen("BOOT_IMAGE", "idle=poll BOOT_IMAGE", 1));
+    for word in ["POLL", "C6"] {
+        assert!(has(&rows(word, &spinning), "no: booted with idle=poll"), "{word}: {:#?}", rows(word, &spinning));
+    }
+    assert!(has(&rows("PC6", &spinning), "every idle CPU spins"), "{:#?}", rows("PC6", &spinning));
+}
+
+#[test]
 fn efficiency_latency_control_has_the_numbers_of_its_domains() {
     let xeon6 = recorded(include_str!("../../../fixtures/hosts/gnr3.host"));
     let rows = rows("elc", &xeon6);

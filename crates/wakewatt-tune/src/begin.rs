@@ -40,6 +40,7 @@ pub enum BeginError {
 
 /// Takes the lock, looks for what was left behind, and knows the guard. `purpose` is what the journal will say.
 pub fn begin(purpose: &str) -> Result<Tuner, BeginError> {
+    root_only()?;
     let tuner = Tuner::with(purpose, Lock::take(Path::new(STATE_DIR)))?;
     let hands = tuner.hands();
     match left::in_the_way(hands.sink, hands.store, Path::new(STATE_DIR), &tuner.owner.boot_id, true) {
@@ -84,6 +85,7 @@ pub enum ClearError {
 
 /// The same for settings that are to stay: what killed runs left behind is undone first, under the same lock.
 pub fn clear_and_begin(purpose: &str, when: When) -> Result<Cleared, ClearError> {
+    root_only()?;
     let state_dir = Path::new(STATE_DIR);
     let lock = match when {
         When::Asked => Lock::take(state_dir),
@@ -111,20 +113,25 @@ pub fn check() -> Result<(), BeginError> {
     }
 }
 
+/// Another user's capabilities may reach the settings; root, who undoes at boot and after a crash, would not believe the journal.
+/// Asked before the lock, whose folder that user would own.
+fn root_only() -> Result<(), BeginError> {
+    let user = rustix::process::geteuid();
+    match user.is_root() {
+        true => Ok(()),
+        false => Err(BeginError::Refused(format!(
+            "nothing is changed: root puts settings back after a crash or a boot, and does not believe a journal of user {}; use sudo",
+            user.as_raw()
+        ))),
+    }
+}
+
 impl Tuner {
     fn with(purpose: &str, lock: Result<Lock, LockError>) -> Result<Tuner, BeginError> {
         let lock = lock.map_err(|error| match error {
             LockError::Busy(_) => BeginError::Busy(error.to_string()),
             other => BeginError::Refused(other.to_string()),
         })?;
-        // Another user's capabilities may reach the settings; root, who undoes at boot and after a crash, would not believe the journal.
-        let user = rustix::process::geteuid();
-        if !user.is_root() {
-            return Err(BeginError::Refused(format!(
-                "nothing is changed: root puts settings back after a crash or a boot, and does not believe a journal of user {}; use sudo",
-                user.as_raw()
-            )));
-        }
         let guard = GuardCommand::this_program().map_err(|error| {
             BeginError::Refused(format!(
                 "cannot find this program, which is its own guard: {error}; nothing is changed"

@@ -59,8 +59,8 @@ impl Effect {
     }
 }
 
-/// Each step's effect, in the order of the steps.
-pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> Vec<Effect> {
+/// Each step's effect, in the order of the steps, and what CPUs do once all are made.
+pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
     // Who writes a file last.
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
@@ -76,6 +76,13 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> Vec<Effect> {
         };
         let moved: Vec<&Change> = step.changes.iter().filter(|c| text(c).as_deref() != Some(c.to.as_str())).collect();
         let overwritten = step.changes.iter().map(|change| last[change.path.as_str()]).min().filter(|last| *last > at);
+        if let Some(later) = bias_follows(host, &steps[at..]) {
+            all.push(Effect::none(NoEffect::Overruled(say!(
+                "it is one register with the energy bias here (no hwp_epp), which {} sets later in this plan",
+                later.request
+            ))));
+            continue;
+        }
         let effect = match (step.changes.is_empty(), overwritten, moved.is_empty()) {
             (true, ..) if step.later.is_none() => Effect { none: None, price: String::new() },
             (true, ..) => Effect { none: None, price: in_general(step) },
@@ -92,7 +99,18 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> Vec<Effect> {
         };
         all.push(effect);
     }
-    all
+    (all, was)
+}
+
+/// The step on the energy bias that overwrites a preference, the first of these steps: without `hwp_epp` both are one register.
+fn bias_follows<'a>(host: &Host<'_>, steps: &'a [Step]) -> Option<&'a Step> {
+    let (first, rest) = steps.split_first().filter(|(first, _)| first.knob == "freq.epp")?;
+    let is_one =
+        host.facts.topology.has_flag("hwp_epp") == Some(false) && host.facts.topology.has_flag("hwp") == Some(true);
+    let cpus = |step: &Step| step.changes.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+    let own = cpus(first);
+    let covers = |step: &&Step| step.knob == "freq.epb" && own.minus(&cpus(step)).is_empty();
+    rest.iter().find(covers).filter(|_| is_one && !own.is_empty())
 }
 
 /// The facts in which the outlook shows what this knob changes; none where it does not.
@@ -151,6 +169,15 @@ fn overruled(host: &Host<'_>, knob: &str, now: &Outlook, cpus: &CpuSet) -> Optio
             false => say!("governor performance keeps the clock at its upper limit on {cpus}", cpus = extent(&kept)),
         });
     }
+    let below_nominal = |window: &&Window| now.base_khz(window) > window.min().map(|bound| bound.khz);
+    let nominal = now.clocks.iter().filter(below_nominal).fold(CpuSet::new(), |set, window| set.union(&window.cpus));
+    let kept = now.kept_nominal.and(&nominal).and(cpus);
+    if !is_max && !kept.is_empty() {
+        return Some(say!(
+            "governor performance keeps the clock at the nominal frequency or above on {cpus}",
+            cpus = extent(&kept)
+        ));
+    }
     now.clocks.iter().find_map(|window| {
         let here = window.cpus.and(cpus);
         let bound = tighter(window, knob).filter(|_| !here.is_empty())?;
@@ -183,6 +210,7 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &
             }
             _ => None,
         },
+        "freq.governor" => one_clock(&cpus, was, now),
         "freq.boost" => turbo_out_of_reach(now),
         "freq.hwp_dynamic_boost" if is_covered(&cpus, &now.kept_high) => {
             Some(word!("governor performance keeps the clock at its upper limit").into())
@@ -239,6 +267,15 @@ fn spin_anyway(cpus: &CpuSet, now: &Outlook) -> Option<String> {
     }
     let halts = !groups.is_empty() && groups.iter().all(|group| group.when_idle == WhenIdle::Halts);
     halts.then(|| word!("without an idle driver there is no idle state to enter").into())
+}
+
+/// Why a governor chooses nothing on these CPUs: the limits leave one clock, before and after.
+fn one_clock(cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Option<String> {
+    let (before, after) = (was.spans()?, now.spans()?);
+    let is_one = |window: &&Window| window.min().map(|low| low.khz) == window.max().map(|high| high.khz);
+    let here = || now.clocks.iter().filter(|window| !window.cpus.and(cpus).is_empty());
+    let bound = here().next()?.max()?;
+    (before == after && here().all(|window| is_one(&window))).then(|| say!("the limits leave one clock: {bound}"))
 }
 
 /// Why turbo is not reached whether it is on or off.
@@ -393,7 +430,7 @@ mod tests {
         let on = &said(&capped, &["freq.boost=on"])[0];
         assert!(!on.starts_with("no effect"), "{on}");
         let off = &said(&host(""), &["freq.boost=off"])[0];
-        assert!(off.starts_with("up to 3.6GHz -> 2.8GHz when few cores are busy"), "{off}");
+        assert_eq!(off, "up to 3.6GHz -> 2.8GHz; fewer watts, steadier clocks");
     }
 
     #[test]

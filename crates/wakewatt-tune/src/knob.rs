@@ -15,6 +15,7 @@ use crate::then::Then;
 use crate::words;
 use serde::Serialize;
 use std::cell::OnceCell;
+use wakewatt_core::budget;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::source::Source;
@@ -178,23 +179,33 @@ pub struct Host<'a> {
     pub source: &'a dyn Source,
     /// Facts that many knobs need: CPUs, topology, idle table, frequency policies, uncore, memory, power, holders.
     pub facts: Snapshot,
-    is_c1_promoted: OnceCell<bool>,
+    c1_promoted: OnceCell<Option<String>>,
 }
 
 impl<'a> Host<'a> {
     pub fn read(source: &'a dyn Source) -> Host<'a> {
         const TOPICS: &[&str] =
             &["topology", "idle", "freq", "uncore", "power", "qos", "memory", "holders", "virt", "boot", "kernel"];
-        Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)), is_c1_promoted: OnceCell::new() }
+        Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)), c1_promoted: OnceCell::new() }
     }
-    /// Is C1 entered as C1E here (MSR 0x1FC bit 1, see rule.c1e-promotion)? False where the register cannot be read. Asked
-    /// of one CPU, which that wakes, and of it once.
-    pub fn is_c1_promoted(&self) -> bool {
-        *self.is_c1_promoted.get_or_init(|| {
-            let is_intel = self.facts.topology.processor().is_some_and(|p| p.is_intel());
-            let first = self.facts.cpus.running().next().filter(|_| is_intel);
-            first.is_some_and(|cpu| self.source.msr(cpu, 0x1fc).is_ok_and(|register| register & 2 != 0))
-        })
+    /// Where C1 is entered as C1E (MSR 0x1FC bit 1, see rule.c1e-promotion), in words; none where it is nowhere, or the
+    /// register cannot be read. On a live machine one CPU of each package is asked, which that wakes, and once.
+    pub fn c1_promoted(&self) -> Option<&str> {
+        let ask = || {
+            let facts = &self.facts;
+            let is_intel = facts.topology.processor().is_some_and(|p| p.is_intel());
+            let running: CpuSet = facts.cpus.running().filter(|_| is_intel).collect();
+            let packages = facts.topology.packages();
+            let first = |(_, cpus): &(_, CpuSet)| cpus.and(&running).first();
+            let sample: CpuSet = packages.iter().filter_map(first).collect();
+            let asked = if self.source.is_live() && !sample.is_empty() { &sample } else { &running };
+            let bit = |cpu| self.source.msr(cpu, 0x1fc).ok().map(|register| (cpu, register & 2 != 0));
+            let bits: Vec<(u32, bool)> = asked.iter().filter_map(bit).collect();
+            let set: CpuSet = bits.iter().filter(|(_, is_set)| *is_set).map(|(cpu, _)| *cpu).collect();
+            let read: CpuSet = bits.iter().map(|(cpu, _)| *cpu).collect();
+            budget::promoted_on(facts, &set, &read)
+        };
+        self.c1_promoted.get_or_init(ask).as_deref()
     }
     /// The CPUs that run now.
     pub fn online(&self) -> CpuSet {

@@ -11,6 +11,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::enterable::{self, Enterable, WhenIdle};
 use wakewatt_core::fact::Fact;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::kernel::KernelVersion;
 use wakewatt_core::units::Cpu;
 
 /// One moment of a plan.
@@ -21,6 +22,8 @@ pub(crate) struct Outlook {
     /// CPUs whose governor keeps the clock at its upper limit, and those kept at the lower one.
     pub(crate) kept_high: CpuSet,
     pub(crate) kept_low: CpuSet,
+    /// CPUs whose governor keeps the clock at the nominal frequency or above: amd-pstate in active mode, since kernel 6.13.
+    pub(crate) kept_nominal: CpuSet,
 }
 
 /// CPUs that run between the same clocks.
@@ -35,11 +38,19 @@ impl Outlook {
     pub(crate) fn of(facts: Snapshot) -> Outlook {
         let policies = &facts.freq.policies;
         let governors = policies.by_cpu(&policies.governor);
-        let autonomous = policies.by_cpu(&policies.driver).cpus_where(|driver| AUTONOMOUS.contains(&driver.as_str()));
+        let drivers = policies.by_cpu(&policies.driver);
+        let autonomous = drivers.cpus_where(|driver| AUTONOMOUS.contains(&driver.as_str()));
+        let performance = governors.cpus_where(|governor| governor == "performance");
+        let is_nominal = facts.kernel.version.get().is_some_and(|version| *version >= KernelVersion::new(6, 13, 0));
+        let kept_nominal = match is_nominal {
+            true => drivers.cpus_where(|driver| driver == "amd-pstate-epp").and(&performance),
+            false => CpuSet::new(),
+        };
         Outlook {
             idle: enterable::of(&facts),
             clocks: clock_window::of(&facts),
-            kept_high: governors.cpus_where(|governor| governor == "performance"),
+            kept_high: performance.minus(&kept_nominal),
+            kept_nominal,
             kept_low: governors.cpus_where(|governor| governor == "powersave").minus(&autonomous),
             facts,
         }
@@ -49,8 +60,12 @@ impl Outlook {
     pub(crate) fn entered(&self) -> BTreeMap<Cpu, Entered<'_>> {
         let mut all = BTreeMap::new();
         for group in &self.idle {
-            let states: Vec<(&str, Option<u64>)> =
+            let mut states: Vec<(&str, Option<u64>)> =
                 group.open().map(|state| (state.row.name.as_str(), state.row.exit_latency_ns)).collect();
+            // Nothing is left: state 0 is entered all the same, and sleeps where it is no POLL.
+            if states.is_empty() {
+                states.extend(group.deepest().map(|row| (row.name.as_str(), row.exit_latency_ns)));
+            }
             for cpu in group.cpus.iter() {
                 all.insert(cpu, Entered { states: states.clone(), when_idle: &group.when_idle });
             }
@@ -64,8 +79,11 @@ impl Outlook {
         for window in &self.clocks {
             let (low, high) = (window.min()?.khz, window.max()?.khz);
             let (up, down) = (window.cpus.and(&self.kept_high), window.cpus.and(&self.kept_low));
-            let free = window.cpus.minus(&up).minus(&down);
-            for (cpus, low_khz, high_khz) in [(up, high, high), (down, low, low), (free, low, high)] {
+            let nominal = window.cpus.and(&self.kept_nominal);
+            let free = window.cpus.minus(&up).minus(&down).minus(&nominal);
+            let from = self.base_khz(window).unwrap_or(low).clamp(low.min(high), high);
+            let parts = [(up, high, high), (down, low, low), (nominal, from, high), (free, low, high)];
+            for (cpus, low_khz, high_khz) in parts {
                 match all.iter_mut().find(|span| (span.low_khz, span.high_khz) == (low_khz, high_khz)) {
                     _ if cpus.is_empty() => {}
                     Some(span) => span.cpus = span.cpus.union(&cpus),

@@ -9,7 +9,10 @@ use crate::request::Request;
 use crate::resolve::{Resolved, Step, resolve};
 use serde::Serialize;
 use wakewatt_core::budget;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::enterable::Enterable;
 use wakewatt_core::facts::virt::Virt;
+use wakewatt_core::rules::cannot_act;
 use wakewatt_core::units::LatencyLimit;
 use wakewatt_words::{say, told, word};
 
@@ -132,16 +135,16 @@ pub fn plan(
     boot: Option<Result<PlannedBoot, String>>,
 ) -> TunePlan {
     let Resolved { steps, refused } = resolve(host, requests);
-    let limits: Vec<_> = requests.iter().filter_map(limit_of).collect();
-    let is_promoted = !limits.is_empty() && host.is_c1_promoted();
-    let sentences = limits.into_iter().map(|l| budget::sentence_here(l, &host.facts.idle, is_promoted));
-    let budget = sentences.filter(|sentence| !sentence.is_empty()).collect();
     let (boot, no_boot_because) = match boot {
         None => (None, None),
-        Some(Ok(plan)) => (Some(plan), None),
+        Some(Ok(mut plan)) => {
+            plan.notes.extend(without_effect(host, &plan.arguments));
+            (Some(plan), None)
+        }
         Some(Err(why)) => (None, Some(why)),
     };
-    let effects = effect::of(host, &steps);
+    let (effects, after) = effect::of(host, &steps);
+    let budget = if requests.iter().any(is_limit) { comes_to(host, &after.idle) } else { Vec::new() };
     let steps: Vec<PlannedStep> =
         steps.into_iter().zip(effects).map(|(step, effect)| explain(host, step, effect)).collect();
     TunePlan {
@@ -160,9 +163,38 @@ pub fn plan(
     }
 }
 
-/// The latency limit a request asks for.
-fn limit_of(request: &Request) -> Option<LatencyLimit> {
-    request.name.starts_with("qos.").then(|| LatencyLimit::parse(request.to.first()?).ok()).flatten()
+/// The arguments that could change nothing on this machine, and why.
+fn without_effect(host: &Host<'_>, arguments: &[String]) -> Vec<String> {
+    let of = |argument: &String| {
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        let why = cannot_act(&host.facts, parameters::known(name)?.key, value)?;
+        Some(say!("{argument} has no effect here: {why}"))
+    };
+    arguments.iter().filter_map(of).collect()
+}
+
+/// Does a request ask for a latency limit?
+fn is_limit(request: &Request) -> bool {
+    request.name.starts_with("qos.") && request.to.first().is_some_and(|to| LatencyLimit::parse(to).is_ok())
+}
+
+/// What the limits in force come to once the plan is made, other people's included: a line for all CPUs, or one for each group.
+fn comes_to(host: &Host<'_>, after: &[Enterable]) -> Vec<String> {
+    let mut all: Vec<(String, bool, CpuSet)> = Vec::new();
+    for group in after.iter().filter(|group| !group.states.is_empty()) {
+        let resolution = group.resolution();
+        let says = resolution.to_string();
+        match all.iter_mut().find(|(known, ..)| *known == says) {
+            Some((.., cpus)) => *cpus = cpus.union(&group.cpus),
+            None => all.push((says, resolution.ends_in_c1(), group.cpus.clone())),
+        }
+    }
+    let is_one = all.len() == 1;
+    let line = |(says, ends_in_c1, cpus): (String, bool, CpuSet)| {
+        let promoted = ends_in_c1.then(|| host.c1_promoted()).flatten().map(budget::promoted).unwrap_or_default();
+        if is_one { says + &promoted } else { format!("{}: {says}{promoted}", cpus.named()) }
+    };
+    all.into_iter().map(line).collect()
 }
 
 fn explain(host: &Host<'_>, step: Step, effect: Effect) -> PlannedStep {
@@ -219,7 +251,12 @@ fn beyond(host: &Host<'_>, requests: &[Request]) -> Vec<String> {
             .push(say!("this is a guest: the idle states, clock and turbo of the real CPUs are set on its host only"));
         return beyond;
     }
-    if is_about_idle {
+    // Sleep that is allowed again is allowed as far as the firmware lists it.
+    let allows = |r: &Request| matches!(r.to.first().map(String::as_str), Some("none" | "on" | "0"));
+    let idle = || requests.iter().filter(|r| r.name.starts_with("qos.") || r.name.starts_with("idle.state."));
+    if is_about_idle && idle().next().is_some() && idle().all(allows) {
+        beyond.push(word!("firmware: idle states that are switched off there stay away, whatever is set here").into());
+    } else if is_about_idle {
         beyond.push(idle_in_firmware(host));
     }
     if is_about_clock {

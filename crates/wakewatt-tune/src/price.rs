@@ -10,7 +10,9 @@ use crate::outlook::{Entered, Outlook};
 use crate::resolve::{Change, Step};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use wakewatt_core::clock_window::Window;
 use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::facts::virt::Virt;
 use wakewatt_core::turbo;
 use wakewatt_core::units::{exact_ns, show_khz};
 use wakewatt_words::{say, told, word};
@@ -22,7 +24,7 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
         "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
         "freq.max" | "freq.perf.max" => highest(was, now),
         "freq.min" | "freq.perf.min" => lowest(was, now),
-        "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host),
+        "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host, was),
         _ => None,
     };
     own.unwrap_or_else(|| by_direction(step, moved))
@@ -70,55 +72,85 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
     let extent = |cpus: &CpuSet| host.facts.cpus.extent(cpus);
     let mut all = Vec::new();
     if !spins.is_empty() {
-        all.push(say!(
-            "idle CPUs spin on {cpus}: full power, no turbo headroom for their neighbours",
-            cpus = extent(&spins)
-        ));
+        let is_guest = Virt::is_guest(&host.facts.virt) == Some(true);
+        all.push(match is_guest {
+            true => say!("idle CPUs spin on {cpus}: the host pays with CPU time", cpus = extent(&spins)),
+            false => {
+                say!(
+                    "idle CPUs spin on {cpus}: full power, no turbo headroom for their neighbours",
+                    cpus = extent(&spins)
+                )
+            }
+        });
     }
     if !awake_no_more.is_empty() {
         all.push(say!("idle CPUs sleep again on {cpus}: fewer watts, slower wake-ups", cpus = extent(&awake_no_more)));
     }
-    for (states, cpus, _) in closed.groups() {
-        all.push(say!(
-            "{states} no longer entered on {cpus}: more watts when idle, less turbo headroom for busy cores",
-            cpus = extent(&cpus)
-        ));
+    for (states, cpus, kind) in closed.groups() {
+        let cpus = extent(&cpus);
+        all.push(match kind {
+            Kind::Deep(_) => say!(
+                "{states} no longer entered on {cpus}: more watts when idle, less turbo headroom for busy cores"
+            ),
+            Kind::Shallow => say!(
+                "{states} no longer entered on {cpus}: short pauses end in a deeper state, slower wake-ups and fewer watts"
+            ),
+        });
     }
-    for (states, cpus, slowest_ns) in opened.groups() {
-        all.push(say!(
-            "{states} entered again on {cpus}: fewer watts when idle, wake-ups of up to {exit} as the driver claims",
-            cpus = extent(&cpus),
-            exit = exact_ns(slowest_ns)
-        ));
+    for (states, cpus, kind) in opened.groups() {
+        let cpus = extent(&cpus);
+        all.push(match kind {
+            Kind::Deep(ns) => say!(
+                "{states} entered again on {cpus}: fewer watts when idle, wake-ups of up to {exit} as the driver claims",
+                exit = exact_ns(ns)
+            ),
+            Kind::Shallow => {
+                say!("{states} entered again on {cpus}: faster wake-ups after short pauses, more watts in them")
+            }
+        });
     }
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// What a state is beside those that are entered with and without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Another state is shallower, and takes its pauses over; this is its exit latency.
+    Deep(u64),
+    /// None is shallower: a deeper state takes its pauses over.
+    Shallow,
+}
+
 /// States with the CPUs they concern, in the order of the table.
 #[derive(Default)]
-struct States(Vec<(String, u64, CpuSet)>);
+struct States(Vec<(String, Kind, CpuSet)>);
 
 impl States {
     /// What one of two enters and the other does not.
     fn note(&mut self, cpu: u32, one: &Entered<'_>, other: &Entered<'_>) {
-        for (name, exit_ns) in one.states.iter().filter(|(name, _)| !other.has(name)) {
+        // States come in the order of the table: what precedes every state that both enter has none shallower beside it.
+        let n_before = one.states.iter().take_while(|(name, _)| !other.has(name)).count();
+        let has_common = n_before < one.states.len();
+        for (at, (name, exit_ns)) in one.states.iter().enumerate().filter(|(_, (name, _))| !other.has(name)) {
             let label = exit_ns.map_or_else(|| (*name).to_string(), |ns| format!("{name} ({})", exact_ns(ns)));
-            match self.0.iter_mut().find(|(known, ..)| *known == label) {
+            let kind = if has_common && at < n_before { Kind::Shallow } else { Kind::Deep(exit_ns.unwrap_or(0)) };
+            match self.0.iter_mut().find(|(known, was, _)| *known == label && *was == kind) {
                 Some((.., cpus)) => cpus.insert(cpu),
-                None => self.0.push((label, exit_ns.unwrap_or(0), [cpu].into_iter().collect())),
+                None => self.0.push((label, kind, [cpu].into_iter().collect())),
             }
         }
     }
 
-    /// Names, CPUs, the slowest exit: one for each set of CPUs.
-    fn groups(self) -> Vec<(String, CpuSet, u64)> {
-        let mut groups: BTreeMap<Vec<u32>, (Vec<String>, CpuSet, u64)> = BTreeMap::new();
-        for (label, ns, cpus) in self.0 {
-            let group = groups.entry(cpus.iter().collect()).or_insert_with(|| (Vec::new(), cpus.clone(), 0));
+    /// Names, CPUs, and what they are, with the slowest exit: one for each set of CPUs and each kind.
+    fn groups(self) -> Vec<(String, CpuSet, Kind)> {
+        let mut groups: BTreeMap<(Vec<u32>, bool), (Vec<String>, CpuSet, Kind)> = BTreeMap::new();
+        for (label, kind, cpus) in self.0 {
+            let key = (cpus.iter().collect(), kind == Kind::Shallow);
+            let group = groups.entry(key).or_insert_with(|| (Vec::new(), cpus.clone(), kind));
             group.0.push(label);
-            group.2 = group.2.max(ns);
+            group.2 = group.2.max(kind);
         }
-        groups.into_values().map(|(labels, cpus, ns)| (labels.join(", "), cpus, ns)).collect()
+        groups.into_values().map(|(labels, cpus, kind)| (labels.join(", "), cpus, kind)).collect()
     }
 }
 
@@ -150,7 +182,13 @@ fn governor(change: &Change, was: &Outlook, now: &Outlook) -> Option<String> {
 fn highest(was: &Outlook, now: &Outlook) -> Option<String> {
     let end = |outlook: &Outlook| uniform(outlook.spans()?.iter().map(|span| span.high_khz));
     let (before, after) = (end(was)?, end(now)?);
-    let (to, from) = (show_khz(after), show_khz(before));
+    // Under acpi-cpufreq turbo lies beyond the highest step, and is had by asking for that.
+    let shown = |outlook: &Outlook, khz: u64| {
+        let is_top = |window: &Window| outlook.is_step_table(window) && window.top_khz == Some(khz);
+        let has_turbo = outlook.facts.freq.is_turbo_allowed() == Some(true) && outlook.clocks.iter().all(is_top);
+        if has_turbo { say!("{} and turbo", show_khz(khz)) } else { show_khz(khz) }
+    };
+    let (to, from) = (shown(now, after), shown(was, before));
     match after.cmp(&before) {
         Ordering::Less => Some(say!("at most {to} instead of {from}: less speed, fewer watts")),
         Ordering::Greater => Some(say!("up to {to} instead of {from}: more watts under load")),
@@ -175,17 +213,30 @@ fn uniform(mut all: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// The clock that is lost, from the processor's registers, of one CPU, which asking wakes.
-fn without_turbo(host: &Host<'_>) -> Option<String> {
+fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     let facts = &host.facts;
     let cpu = facts.cpus.running().next()?;
     let register = |address: u32| host.source.msr(cpu, address).ok();
     if let Some(turbo) = turbo::of(facts, register) {
         return Some(turbo.lost());
     }
-    let policies = &facts.freq.policies;
-    let nominal = || facts.freq.cppc.nominal_khz.uniform().copied().filter(|khz| *khz > 0);
-    let base = policies.base_khz.uniform().copied().or_else(nominal)?;
-    let top = policies.hardware_max_khz.known().map(|(_, khz)| *khz).max().filter(|top| *top > base)?;
-    let (top, base) = (show_khz(top), show_khz(base));
-    Some(say!("up to {top} -> {base} when few cores are busy; fewer watts, steadier clocks"))
+    // Kinds of core have clocks of their own. How many cores may be busy at the highest one is not known here.
+    let mut all: Vec<(u64, u64, CpuSet)> = Vec::new();
+    for window in &was.clocks {
+        let cpu = window.cpus.first()?;
+        let top = facts.freq.policies.by_cpu(&facts.freq.policies.hardware_max_khz).of(cpu)?.get().copied()?;
+        let base = was.base_khz(window)?;
+        match all.iter_mut().find(|(known, low, _)| (*known, *low) == (top, base)) {
+            _ if top <= base => {}
+            Some((.., cpus)) => *cpus = cpus.union(&window.cpus),
+            None => all.push((top, base, window.cpus.clone())),
+        }
+    }
+    let is_one = all.len() == 1;
+    let one = |(top, base, cpus): (u64, u64, CpuSet)| {
+        let says = say!("up to {} -> {}", show_khz(top), show_khz(base));
+        if is_one { says } else { say!("{says} on {}", facts.cpus.extent(&cpus)) }
+    };
+    let lost: Vec<String> = all.into_iter().map(one).collect();
+    (!lost.is_empty()).then(|| say!("{}; fewer watts, steadier clocks", lost.join(", ")))
 }

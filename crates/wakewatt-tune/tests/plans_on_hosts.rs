@@ -305,6 +305,15 @@ impl Kernel {
         high = high.min(number("bios_limit").unwrap_or(high));
         low = low.min(high);
         match self.text(&format!("{policy}/scaling_governor")).as_deref() {
+            // In active mode amd-pstate keeps the clock at the nominal frequency or above (kernel 6.13 and later).
+            Some("performance")
+                if self.text(&format!("{policy}/scaling_driver")).as_deref() == Some("amd-pstate-epp") =>
+            {
+                let cpu = policy.rsplit_once("policy").unwrap().1;
+                let nominal = self.number(&format!("{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"));
+                let is_old = self.text("/proc/version").is_some_and(|text| text.starts_with("Linux version 6.1."));
+                low = if is_old { high } else { nominal.map_or(low, |mhz| (mhz * 1000).clamp(low.min(high), high)) };
+            }
             Some("performance") => low = high,
             Some("powersave") if !self.is_autonomous(policy) => (high, is_turbo) = (low, false),
             _ => {}
@@ -513,4 +522,39 @@ fn plans_are_what_the_driver_does() {
         sum(1),
         sum(2)
     );
+}
+
+#[test]
+fn the_price_of_a_state_says_where_its_pauses_go() {
+    let mut n = [0, 0];
+    for (name, tree, _) in hosts() {
+        let host = Host::read(&tree);
+        for state in &host.facts.idle.states {
+            let Ok(request) = Request::parse(&format!("idle.state.{}=off", state.label())) else { continue };
+            let planned = planning::plan(&host, "test", &[request], None);
+            let Some(step) = planned.steps.first().filter(|step| !step.price.is_empty()) else { continue };
+            let mut kernel = Kernel::of(tree.clone());
+            let before = kernel.sleeps();
+            step.step.changes.iter().for_each(|change| kernel.write(&change.path, &change.to).unwrap());
+            let after = kernel.sleeps();
+            let of = |all: &BTreeMap<String, Vec<String>>, cpu: &String| -> BTreeSet<u32> {
+                all.get(cpu).into_iter().flatten().map(|index| index.parse().unwrap()).collect()
+            };
+            // Every CPU of these hosts has the same table, or the state has another index there.
+            for cpu in before.keys() {
+                let (was, is) = (of(&before, cpu), of(&after, cpu));
+                let Some(closed) = was.difference(&is).next() else { continue };
+                let is_shallowest = is.iter().all(|other| other > closed) && !is.is_empty();
+                let says_deeper = step.price.contains("end in a deeper state");
+                if is_shallowest {
+                    n[0] += 1;
+                    assert!(says_deeper, "{name}, {}: {}", step.step.request, step.price);
+                } else if is.iter().all(|other| other < closed) {
+                    n[1] += 1;
+                    assert!(!says_deeper, "{name}, {}: {}", step.step.request, step.price);
+                }
+            }
+        }
+    }
+    assert!(n.iter().all(|n| *n > 100), "{n:?}");
 }

@@ -1,7 +1,8 @@
 //! What a term comes to on this machine: the row of the idle table, limits, residency, the package it lies in.
 
 use super::Here;
-use crate::enterable::{self, Enterable};
+use crate::clock_window::{self, Bound};
+use crate::enterable::{self, Cause, Enterable};
 use crate::fact::{Fact, PerCpu};
 use crate::facts::Snapshot;
 use crate::facts::cpuinfo::Processor;
@@ -64,6 +65,7 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
         Family::PackageState => package(&mut told, facts),
         Family::SystemState => system(&mut told, facts),
         Family::Kernel => kernel(&mut told, term, facts),
+        Family::Frequency if term.name == "frequency limits" => limits(&mut told, facts),
         Family::Frequency => told.rows(facts, rows_of(term.name)),
         Family::Energy | Family::Hardware => told.rows(facts, rows_of(term.name)),
     }
@@ -73,6 +75,16 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
     told
 }
 
+/// The bounds of the clock that are in force, and by which setting.
+fn limits(told: &mut Told, facts: &Snapshot) {
+    for window in clock_window::of(facts) {
+        let word = |bound: Option<Bound>| bound.map_or_else(|| word!("not known").into(), |bound| bound.to_string());
+        let on = say!("in force on {cpus}", cpus = window.cpus.named());
+        told.say(on, say!("{low} to {high}", low = word(window.min()), high = word(window.max())));
+    }
+    told.rows(facts, &["freq.intel_pstate.max_perf", "freq.intel_pstate.min_perf"]);
+}
+
 /// Rows of the sheets that belong to a term of frequency, energy or hardware.
 fn rows_of(name: &str) -> &'static [&'static str] {
     match name {
@@ -80,7 +92,7 @@ fn rows_of(name: &str) -> &'static [&'static str] {
         "CPPC" => &["freq.cppc", "msr.amd_cppc_cap1.", "freq.driver"],
         "EPP" => &["freq.epp", "freq.energy_performance_preference"],
         "EPB" => &["freq.epb", "msr.energy_perf_bias."],
-        "turbo" => &["freq.boost", "freq.turbo", "freq.no_turbo", "msr.turbo_ratio_limit."],
+        "turbo" => &["freq.boost", "freq.intel_pstate.no_turbo", "msr.turbo_ratio_limit."],
         "frequency governor" => &["freq.governor", "freq.driver"],
         "intel_pstate" | "amd-pstate" => &["freq.driver", "freq.intel_pstate", "freq.amd_pstate"],
         "uncore" | "ELC" => &["uncore."],
@@ -172,7 +184,14 @@ pub(super) fn of_state(state: &IdleState, facts: &Snapshot) -> Vec<Here> {
         .iter()
         .filter_map(|group| {
             let barriers: Vec<String> = of_it(group)?.barriers.iter().map(|b| b.words()).collect();
-            let says = if barriers.is_empty() { word!("yes").into() } else { barriers.join("; ") };
+            let says = match (group.spins(), barriers.is_empty()) {
+                // The kernel's own loop, which neither asks the idle driver nor counts.
+                (Some(Cause::BootArgument(argument)), _) => {
+                    say!("no: booted with {argument}, idle CPUs spin in a loop outside this table")
+                }
+                (_, true) => word!("yes").into(),
+                (_, false) => barriers.join("; "),
+            };
             Some(with_cpus(says, &group.cpus, facts))
         })
         .collect();
@@ -206,6 +225,10 @@ fn with_cpus(text: String, cpus: &crate::cpuset::CpuSet, facts: &Snapshot) -> St
 }
 
 fn package(told: &mut Told, facts: &Snapshot) {
+    let spinning = enterable::spinning(&enterable::of(facts));
+    if facts.cpus.running().next().is_some() && facts.cpus.running().all(|cpu| spinning.contains(cpu)) {
+        told.say(word!("here"), word!("no package sleeps: every idle CPU spins"));
+    }
     let all = package_states::read(facts);
     for row in all.sheet().rows.into_iter().filter(|row| row.id != "idle.together.cannot_tell") {
         if let Ok(cell) = row.cell {
@@ -259,6 +282,7 @@ fn kernel(told: &mut Told, term: &Term, facts: &Snapshot) {
             }
             Fact::Gap(gap) => told.cannot_tell.push(gap.to_string()),
         },
+        "idle governor" => told.rows(facts, &["idle.driver", "idle.governor", "freq.governor"]),
         _ => told.rows(facts, &["idle.driver", "idle.governor"]),
     }
 }

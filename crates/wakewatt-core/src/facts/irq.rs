@@ -104,6 +104,28 @@ impl Irqs {
     }
 }
 
+impl Irqs {
+    /// The interrupts of a device that do its work and may be moved: neither managed ones, nor those that raise less than one
+    /// in a hundred (a configuration change, an administrator's queue). With the CPUs that they wake.
+    pub fn movable(&self, device: &IrqDevice) -> (Vec<u32>, CpuSet) {
+        let lines = || self.lines.get().into_iter().flatten();
+        let works = |line: &&IrqLine| {
+            line.number.is_some_and(|n| device.active.contains(&n))
+                && !is_managed(&line.device)
+                && line.n_total.saturating_mul(100) >= device.n_total
+        };
+        let all: Vec<(u32, &CpuSet)> = lines()
+            .filter(works)
+            .filter_map(|line| {
+                let number = line.number?;
+                Some((number, self.routes.get(&number).and_then(IrqRoute::cpus).unwrap_or(&line.cpus_hit)))
+            })
+            .collect();
+        let cpus = all.iter().fold(CpuSet::new(), |cpus, (_, wakes)| cpus.union(wakes));
+        (all.into_iter().map(|(number, _)| number).collect(), cpus)
+    }
+}
+
 impl Domain for Irqs {
     const TITLE: &'static str = "Interrupts";
     const HELP: &'static str = "interrupts by device, the CPUs they wake, timer and reschedule interrupts";

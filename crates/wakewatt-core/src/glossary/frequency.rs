@@ -15,7 +15,8 @@ pub(super) const TERMS: &[Term] = &[
         PSTATE,
         &["EPP", "CPPC"],
         "Intel: the processor picks its own frequency within limits and by a preference; the kernel only says what it would like.",
-    ),
+    )
+    .only(Intel),
     Frequency.term(
         "CPPC",
         &["collaborative processor performance control"],
@@ -37,7 +38,8 @@ pub(super) const TERMS: &[Term] = &[
         "Documentation/admin-guide/pm/intel_epb.rst",
         &["EPP"],
         "An older hint from 0 (performance) to 15 (power). The kernel changes 0 to 6 at boot.",
-    ),
+    )
+    .only(Intel),
     Frequency.term(
         "turbo",
         &["boost", "Turbo Boost", "Precision Boost"],
@@ -55,12 +57,21 @@ pub(super) const TERMS: &[Term] = &[
          algorithms of the driver, and powersave is not the lowest frequency.",
     ),
     Frequency.term(
+        "frequency limits",
+        &["max_perf_pct", "min_perf_pct", "scaling_max_freq", "scaling_min_freq", "bios_limit"],
+        "Documentation/admin-guide/pm/cpufreq.rst; admin-guide/pm/intel_pstate.rst",
+        &["turbo", "frequency governor"],
+        "Several settings bound the clock, and the tightest counts: scaling_max_freq and scaling_min_freq of each policy, max_perf_pct and \
+         min_perf_pct of intel_pstate for all of them (percent of the highest turbo frequency), bios_limit of the firmware, and no turbo.",
+    ),
+    Frequency.term(
         "intel_pstate",
         &["intel_cpufreq"],
         PSTATE,
         &["HWP", "frequency governor"],
         "Intel's frequency driver. Active: driver and hardware choose. Passive (then called intel_cpufreq): the kernel's governors do.",
-    ),
+    )
+    .only(Intel),
     Frequency.term(
         "amd-pstate",
         &["amd_pstate", "amd-pstate-epp"],
@@ -76,7 +87,8 @@ pub(super) const TERMS: &[Term] = &[
         &["package state", "PC6"],
         "All that the cores of a package share: last-level cache, mesh, memory controllers, links. Its clock falls when the machine rests, \
          and the first accesses after that are slower.",
-    ),
+    )
+    .only(Intel),
     Frequency.term(
         "ELC",
         &["efficiency latency control", "latency-optimised mode"],

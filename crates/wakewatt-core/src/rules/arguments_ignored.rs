@@ -51,21 +51,38 @@ pub(super) fn ignored(facts: &Snapshot) -> Vec<Ignored> {
     NAMES.iter().filter_map(of).collect()
 }
 
-/// Why an argument changes nothing; none where it does something, or where that is not known.
-fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
-    let policies = &facts.freq.policies;
-    let clock = policies.driver.uniform().map(String::as_str);
+/// Why an argument could change nothing on this machine, at any boot; none where it could, or where that is not known.
+pub fn cannot_act(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
     let (is_intel, is_x86) = (Where::Intel.holds(facts), Where::X86.holds(facts));
     let is_amd = facts.topology.processor().map(|p| p.is_amd());
     let foreign = || word!("it is for another maker's processors").to_string();
+    match name {
+        "amd_pstate" | "amd_prefcore" if is_amd == Some(false) => Some(foreign()),
+        "intel_pstate" if is_intel == Some(false) => Some(foreign()),
+        name if name.starts_with("intel_idle.") && is_intel == Some(false) => Some(foreign()),
+        "intel_idle.preferred_cstates" => {
+            let version = *facts.kernel.version.get()?;
+            (version >= KernelVersion::new(7, 0, 0)).then(|| word!("kernel 7.0 and later do not have it").into())
+        }
+        "idle" | "processor.max_cstate" => (is_x86 == Some(false)).then(|| word!("only x86 reads it").into()),
+        "nohlt" => (is_x86 == Some(true)).then(|| word!("x86 does not read it").into()),
+        "cpuidle.governor" => {
+            let all = facts.idle.governors_available.get()?;
+            (!all.iter().any(|g| g == value)).then(|| say!("the kernel offers {}", all.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// Why an argument of this boot changes nothing; none where it does something, or where that is not known.
+fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
+    if let Some(why) = cannot_act(facts, name, value) {
+        return Some(why);
+    }
+    let policies = &facts.freq.policies;
+    let clock = policies.driver.uniform().map(String::as_str);
     let other_driver = |driver: &str| say!("the driver in charge is {driver}");
     match name {
-        "amd_pstate" if is_amd == Some(false) => Some(foreign()),
-        "intel_pstate" | "intel_idle.max_cstate" | "intel_idle.states_off" | "intel_idle.table"
-            if is_intel == Some(false) =>
-        {
-            Some(foreign())
-        }
         "amd_pstate" if value != "disable" => clock.filter(|d| !d.starts_with("amd-pstate")).map(other_driver),
         "intel_pstate" if value == "disable" => clock.filter(|d| d.starts_with("intel_")).map(|driver| {
             say!(
@@ -75,18 +92,8 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
         "intel_pstate" => clock.filter(|d| !d.starts_with("intel_")).map(other_driver),
         // 0 is read before the driver hands over.
         "intel_idle.max_cstate" if value == "0" => None,
-        "intel_idle.preferred_cstates" => {
-            let version = *facts.kernel.version.get()?;
-            (version >= KernelVersion::new(7, 0, 0)).then(|| word!("kernel 7.0 and later do not have it").into())
-        }
         "intel_idle.max_cstate" | "intel_idle.states_off" | "intel_idle.table" => {
             facts.idle.driver.get().map(String::as_str).filter(|d| *d != "intel_idle").map(other_driver)
-        }
-        "idle" | "processor.max_cstate" => (is_x86 == Some(false)).then(|| word!("only x86 reads it").into()),
-        "nohlt" => (is_x86 == Some(true)).then(|| word!("x86 does not read it").into()),
-        "cpuidle.governor" => {
-            let all = facts.idle.governors_available.get()?;
-            (!all.iter().any(|g| g == value)).then(|| say!("the kernel offers {}", all.join(", ")))
         }
         "cpufreq.default_governor" => {
             let all = policies.governors_available.uniform()?;

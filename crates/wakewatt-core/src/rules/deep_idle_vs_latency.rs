@@ -213,14 +213,13 @@ impl DeepIdleVsLatency {
 
     /// The budget that keeps shallow sleep, or polling where there is only one kind of sleep.
     fn advise(&self, evidence: &Evidence, mut finding: Finding, limit: LatencyLimit, proof: &Proof) -> Answer {
-        let idle = &evidence.facts.idle;
         for sample in evidence.samples.wakeups.iter().take(MAX_SAMPLES) {
             if let Some(median) = sample.latency.p50_ns() {
                 let what = say!("measured wake-up by {} on CPU {}", sample.kind.word(), sample.cpu);
                 finding = finding.on(what, say!("median {} of {}", show_ns(median), sample.latency.n));
             }
         }
-        let resolution = budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted());
+        let resolution = budget::sentence_here(limit, &evidence.facts);
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
         // To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
         let is_planned = match proof {
@@ -252,9 +251,10 @@ impl DeepIdleVsLatency {
             what = joined(&what, host);
         }
         let mut price = match limit {
-            LatencyLimit::Poll => {
-                word!("Every idle CPU spins: full power, no turbo headroom for its neighbours.").to_string()
-            }
+            LatencyLimit::Poll => match is_guest {
+                true => word!("Every idle CPU spins: the host pays with CPU time.").to_string(),
+                false => word!("Every idle CPU spins: full power, no turbo headroom for its neighbours.").to_string(),
+            },
             _ => word!(
                 "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."

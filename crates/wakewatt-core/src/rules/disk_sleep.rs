@@ -90,7 +90,7 @@ impl DiskSleep {
         let set = say!(
             "If single reads matter, set a latency limit while they run: {}. Where many reads are under way the CPU hardly sleeps \
              and nothing is gained: look at --depth first.",
-            budget::sentence_here(limit, idle, evidence.facts.msr.is_c1_promoted())
+            budget::sentence_here(limit, &evidence.facts)
         );
         let (finding, what) = match measured::not_proposed(run) {
             None => (finding.budget(&evidence.facts, limit, word!("exclude the idle states reads wait for")), set),

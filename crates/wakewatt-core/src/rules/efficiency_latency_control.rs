@@ -130,21 +130,47 @@ impl Rule for EfficiencyLatencyControl {
     }
 }
 
+/// How dies fall, those that fall alike together, the lowest first: "from 2.5GHz to 800MHz below 10 % utilisation, on 4 of
+/// 10 uncore domains".
+fn how_they_fall(falling: &[&Die], things: Things, of: usize) -> Vec<String> {
+    let how = |die: &Die| (die.lowest(), die.max, die.low.to_bits());
+    let mut groups: Vec<Vec<&Die>> = Vec::new();
+    for die in falling {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| how(first) == how(die))) {
+            Some(group) => group.push(die),
+            None => groups.push(vec![die]),
+        }
+    }
+    groups.sort_by_key(|group| group.first().map(|die| how(die)));
+    let clocks: Vec<u64> = falling.iter().filter_map(|die| die.domain.current_khz.get().copied()).collect();
+    let now = match (clocks.iter().min(), clocks.iter().max()) {
+        (Some(low), Some(high)) if low == high => say!("; {} now", show_khz(*low)),
+        (Some(low), Some(high)) => say!("; {} to {} now", show_khz(*low), show_khz(*high)),
+        _ => String::new(),
+    };
+    let n_groups = groups.len();
+    let said = |(at, group): (usize, Vec<&Die>)| {
+        let first = group.first()?;
+        let names: Vec<&str> = group.iter().map(|die| die.domain.name.as_str()).collect();
+        let says = say!(
+            "from {} to {} below {} utilisation, on {}",
+            show_khz(first.max),
+            show_khz(first.lowest()),
+            percent(first.low),
+            things.extent(&names, of)
+        );
+        Some(if at + 1 == n_groups { says + &now } else { says })
+    };
+    groups.into_iter().enumerate().filter_map(said).collect()
+}
+
 impl EfficiencyLatencyControl {
     fn may_fall(&self, dies: &[Die], things: Things) -> Answer {
         let falling: Vec<&Die> = dies.iter().filter(|die| die.falls()).collect();
         let lowest = falling.iter().min_by_key(|die| die.lowest()).or(falling.first());
         let Some(falls) = lowest else { return Answer::no(word!("no clock falls")) };
         let package = falls.domain.package_id.get();
-        let now = falls.domain.current_khz.get().map_or(String::new(), |now| say!("; {} now", show_khz(*now)));
-        let names: Vec<&str> = falling.iter().map(|die| die.domain.name.as_str()).collect();
-        let title = say!(
-            "The uncore clock falls from {} to {} below {} utilisation, on {}{now}",
-            show_khz(falls.max),
-            show_khz(falls.lowest()),
-            percent(falls.low),
-            things.extent(&names, dies.len())
-        );
+        let title = say!("The uncore clock falls {}", how_they_fall(&falling, things, dies.len()).join(", "));
         let is_uneven = dies.iter().any(|a| dies.iter().any(|b| a.differs(b)));
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let is_told = things == Things::ComputeDies;
@@ -219,12 +245,28 @@ mod tests {
     }
 
     #[test]
+    fn dies_that_fall_otherwise_are_said_apart() {
+        let low = |n| die(n, 0, "core cache memory", (800_000, 11, 95));
+        let high = |n| die(n, 0, "core cache", (1_200_000, 11, 95)).replace("freq_khz\n2200000", "freq_khz\n2000000");
+        let said = ask(&EfficiencyLatencyControl, &(low(0) + &high(1) + &low(2)));
+        assert!(
+            said.ends_with(
+                "falls from 2.2ghz to 800mhz below 11 % utilisation, on 2 of 3 compute dies, from 2ghz to 1.2ghz below \
+                 11 % utilisation, on uncore01 only, of 3 compute dies"
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn dies_that_do_not_tell_and_dies_that_differ() {
         let silent =
             |n, floor| die(n, 0, "", (floor, 11, 95)).replace(&format!("//- {ROOT}/uncore0{n}/agent_types\n\n"), "");
         let said = ask(&EfficiencyLatencyControl, &(silent(0, 800_000) + &silent(1, 1_200_000)));
         assert!(
-            said.starts_with("yes") && said.ends_with("to 800mhz below 11 % utilisation, on all 2 uncore domains"),
+            said.starts_with("yes")
+                && said.contains("to 800mhz below 11 % utilisation, on uncore00 only, of 2 uncore domains")
+                && said.ends_with("to 1.2ghz below 11 % utilisation, on uncore01 only, of 2 uncore domains"),
             "{said}"
         );
         let uneven = die(0, 0, "core cache", (1_200_000, 11, 95)) + &die(1, 0, "core cache", (2_200_000, 0, 0));

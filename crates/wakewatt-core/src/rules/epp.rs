@@ -10,7 +10,11 @@
 use super::epb::Epb;
 use super::hwp_hidden::is_led_by_bias;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, deferred, on_cpus};
+use crate::clock_window;
+use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
+use crate::facts::Snapshot;
 use crate::facts::freq::policies::EnergyPreference;
 use wakewatt_words::{say, word};
 
@@ -46,6 +50,17 @@ fn level_of(raw: u64) -> u8 {
     }
 }
 
+/// Why the hardware has nothing to choose by a preference: one clock on every CPU, or no CPU that ever pauses.
+fn nothing_to_choose(facts: &Snapshot) -> Option<String> {
+    if let Some(one) = clock_window::only_clock(&clock_window::of(facts)) {
+        return Some(one);
+    }
+    let all = enterable::of(facts);
+    let running: CpuSet = facts.cpus.running().collect();
+    let spins = !running.is_empty() && running.minus(&enterable::spinning(&all)).is_empty();
+    spins.then(|| word!("every idle CPU spins, so the hardware sees no pause after which to raise the clock").into())
+}
+
 pub(super) struct Epp;
 
 impl Rule for Epp {
@@ -73,6 +88,9 @@ impl Rule for Epp {
         let is_uneven = all.uniform().is_none();
         if worst == 0 && !is_uneven {
             return Answer::no(word!("the preference is performance"));
+        }
+        if let Some(why) = nothing_to_choose(&evidence.facts) {
+            return Answer::no(why);
         }
         if is_led_by_bias(&evidence.facts) == Some(true) && !is_uneven {
             let because =

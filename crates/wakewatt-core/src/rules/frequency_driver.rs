@@ -44,6 +44,7 @@ impl Rule for FrequencyDriver {
         let has_cppc = !freq.cppc.highest_perf.is_unknown();
         let is_amd = evidence.facts.topology.processor().is_some_and(|p| p.vendor.as_deref() == Some("AuthenticAMD"));
         let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
+        let is_asked = evidence.facts.boot.argument("amd_pstate").is_some_and(|mode| mode != "disable");
         let (title, what) = match driver {
             driver if is_autonomous(driver) => return Answer::no(say!("{driver} lets the hardware choose")),
             "intel_cpufreq" if is_passive_by_default(&evidence.facts) => {
@@ -71,6 +72,15 @@ impl Rule for FrequencyDriver {
                         frequency empty (0); a newer BIOS may fill them in"
                 ));
             }
+            "acpi-cpufreq" if is_amd && has_cppc && is_asked => (
+                word!(
+                    "acpi-cpufreq is in charge although amd_pstate= is on the command line: that driver did not load"
+                ),
+                word!(
+                    "dmesg says why amd_pstate refused: CPPC off in the BIOS, a kernel built without it, or a processor that \
+                     it does not know."
+                ),
+            ),
             "acpi-cpufreq" if is_amd && has_cppc && is_shared_memory => (
                 word!(
                     "acpi-cpufreq is in charge; CPPC is there only through memory shared with the firmware (no flag cppc)"

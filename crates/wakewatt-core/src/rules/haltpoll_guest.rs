@@ -5,6 +5,8 @@
 //! time (kernel documentation virt/guest-halt-polling.rst). With another governor, or with 0, it halts at once.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -29,6 +31,11 @@ impl Rule for HaltpollGuest {
             (None, Some(gap)) => return Answer::gap(gap),
             (Some(driver), _) if driver != "haltpoll" => return Answer::no(say!("the idle driver is {driver}")),
             _ => {}
+        }
+        let running: CpuSet = evidence.facts.cpus.running().collect();
+        let spinning = enterable::spinning(&enterable::of(&evidence.facts));
+        if !running.is_empty() && running.minus(&spinning).is_empty() {
+            return Answer::no(word!("every idle CPU spins, and none halts"));
         }
         let governor = idle.governor.get().map_or(word!("unknown"), String::as_str);
         let polls = idle.guest_halt_poll_ns.get().copied();

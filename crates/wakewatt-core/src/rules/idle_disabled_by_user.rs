@@ -6,9 +6,10 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, on_cpus};
 use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
-use crate::facts::idle::{Idle, IdleState};
+use crate::facts::idle::IdleState;
 use crate::units::LatencyLimit;
 use wakewatt_words::{say, word};
 
@@ -37,7 +38,8 @@ pub(super) fn switch(
 }
 
 /// Would a latency limit do what the disabled states do? Only where nothing deeper is left on.
-fn by_limit(idle: &Idle, found: &[(&IdleState, CpuSet)]) -> String {
+fn by_limit(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> String {
+    let idle = &facts.idle;
     let latency = |state: &IdleState| state.exit_latency_ns.known().map(|(_, ns)| *ns).max();
     let Some(shallowest) = found.iter().filter_map(|(state, _)| latency(state)).min() else { return String::new() };
     let is_found = |state: &IdleState| found.iter().any(|(other, _)| other.index == state.index);
@@ -54,6 +56,9 @@ fn by_limit(idle: &Idle, found: &[(&IdleState, CpuSet)]) -> String {
             "A latency limit of {} does the same, ends with its holder and does not depend on an index.",
             LatencyLimit::AtMostNs(ns)
         ),
+        _ if enterable::spinning(&enterable::of(facts)).is_empty() => {
+            word!("No state is left on, and the kernel enters state 0 all the same.").into()
+        }
         _ => word!("No sleeping state is left on: idle CPUs spin, see rule.polling-by-accident.").into(),
     }
 }
@@ -113,7 +118,7 @@ impl Rule for IdleDisabledByUser {
             .remedy(
                 joined(
                     word!("Find out whether a tool means it (see rule.tuning-daemons)."),
-                    &by_limit(&evidence.facts.idle, &found),
+                    &by_limit(&evidence.facts, &found),
                 ),
                 word!("Enabling it again: fewer watts, slower wake-ups."),
                 word!("wakewatt inspect idle, then wakewatt measure wakeup"),

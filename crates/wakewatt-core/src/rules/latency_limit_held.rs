@@ -43,13 +43,7 @@ impl Rule for LatencyLimitHeld {
         let who = if names.is_empty() { word!("Somebody").to_string() } else { names.join(", ") };
         let what = match limit {
             Some(limit) => {
-                say!(
-                    "a global wake-up limit: {}",
-                    or_bare(
-                        limit,
-                        budget::sentence_here(limit, &evidence.facts.idle, evidence.facts.msr.is_c1_promoted())
-                    )
-                )
+                say!("a global wake-up limit: {}", or_bare(limit, budget::sentence_here(limit, &evidence.facts)))
             }
             None => word!("/dev/cpu_dma_latency open; the limit itself is not readable").into(),
         };

@@ -434,6 +434,7 @@ mod container_masked;
 mod known_kernel_changes;
 
 pub use applies::Where;
+pub use arguments_ignored::cannot_act;
 pub(crate) use known_kernel_changes::words as kernel_change_words;
 pub use known_kernel_changes::{Change, between as kernel_changes_between};
 

@@ -7,7 +7,7 @@
 //! C6S stay with the core, C6P and C6SP allow the package, so that switching off one state is enough. Elsewhere only the
 //! package limit can tell them apart. Sources: intel/pepc, "Xeon C6P and C6SP"; Intel SDM volume 4 (MSR 0xE2).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, joined};
 use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
@@ -203,11 +203,17 @@ impl PackageC6 {
                         word!("C6 for cores, not for packages"),
                     );
                 }
+                let claim = match claim_follows_limit(facts) {
+                    true => word!("From the next boot on the driver then claims less for C6."),
+                    false => word!("The driver's claim for C6 stays as it is."),
+                };
+                let what = word!(
+                    "Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS (Package C \
+                     State: C0/C1 or C2)."
+                );
                 finding
                     .remedy(
-                        word!("Where packets or disks wait and the cores may sleep all the same, limit the package in the BIOS \
-                            (Package C State: C0/C1 or C2). On Skylake-SP and Sapphire Rapids the driver then claims less for \
-                            C6 from the next boot on; elsewhere its claim stays as it is."),
+                        joined(what, claim),
                         word!("The watts of a package that stays awake while all its cores sleep."),
                         word!("wakewatt measure network with pauses before and after; wakewatt measure idle"),
                     )

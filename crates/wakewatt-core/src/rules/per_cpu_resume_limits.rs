@@ -9,6 +9,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
 use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::pm_qos::cpu_limit_path;
 use crate::units::LatencyLimit;
@@ -39,11 +40,15 @@ impl Rule for PerCpuResumeLimits {
             };
         }
         let is_uneven = limits.uniform().is_none();
+        let spinning = enterable::spinning(&enterable::of(&evidence.facts));
         let extent = |cpus: &CpuSet| evidence.facts.cpus.extent(cpus);
         let words: Vec<String> = set
             .iter()
             .map(|(cpus, limit)| match limit {
-                LatencyLimit::Poll => say!("n/a (zero latency: they spin when idle) on {cpus}", cpus = extent(cpus)),
+                LatencyLimit::Poll if cpus.minus(&spinning).is_empty() => {
+                    say!("n/a (zero latency: they spin when idle) on {cpus}", cpus = extent(cpus))
+                }
+                LatencyLimit::Poll => say!("n/a (zero latency) on {cpus}", cpus = extent(cpus)),
                 limit => say!("{limit} on {cpus}", cpus = extent(cpus)),
             })
             .collect();

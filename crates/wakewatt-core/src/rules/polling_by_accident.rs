@@ -149,7 +149,7 @@ fn mend(mut finding: Finding, facts: &Snapshot, first: &Enterable, spinning: &[&
         let to = budget::shallowest(idle).unwrap_or(LatencyLimit::None);
         what.push(say!(
             "If spinning is not meant, raise the limit to {to}: {}. A global limit ends when its holder closes the file.",
-            budget::sentence_here(to, idle, facts.msr.is_c1_promoted())
+            budget::sentence_here(to, facts)
         ));
         let limited = |group: &&&Enterable| {
             let own = |b: &Barrier| matches!(b, Barrier::OwnLimit(_));

@@ -10,6 +10,8 @@
 
 use super::efficiency_latency_control::EfficiencyLatencyControl;
 use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, deferred, khz_word, percent};
+use crate::cpuset::CpuSet;
+use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::uncore::{Uncore, UncoreDomain};
 use crate::units::show_khz;
@@ -50,6 +52,16 @@ impl Rule for UncoreWindow {
             return self.held_down(lowered, &known);
         }
         if let Some(open) = known.iter().find(|w| w.min < w.max) {
+            let facts = &evidence.facts;
+            let running: CpuSet = facts.cpus.running().collect();
+            if !running.is_empty() && running.minus(&enterable::spinning(&enterable::of(facts))).is_empty() {
+                return Answer::cannot_tell(
+                    word!(
+                        "every idle CPU spins, so no socket is ever idle, and what the uncore does then is not known here"
+                    ),
+                    word!("wakewatt inspect uncore, a few times: the clock now"),
+                );
+            }
             let by_elc = word!("efficiency latency control decides how low it falls: rule.efficiency-latency-control");
             let deferred = open.domain.has_elc().then(|| deferred(&EfficiencyLatencyControl, evidence, by_elc));
             return deferred.flatten().unwrap_or_else(|| self.may_fall(open, &known));

@@ -80,7 +80,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "does not limit intel_idle: to cap a machine whatever its driver, set intel_idle.max_cstate too; 0 is read as 1"),
     row("idle", CommandLineOnly,
         "poll: busy loop, no idle state at all; halt: HLT only; nomwait: HLT through acpi_idle",
-        "any idle= keeps intel_idle from loading; poll leaves no turbo headroom and takes cycles from the SMT sibling, \
+        "on Intel any idle= keeps intel_idle from loading; poll leaves no turbo headroom and takes cycles from the SMT sibling, \
          so it can be slower"),
     row("cpuidle.off", Holds(DRIVER, "none"),
         "no cpuidle driver: the architecture's own idle routine runs",

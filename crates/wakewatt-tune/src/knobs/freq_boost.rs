@@ -2,7 +2,8 @@
 //!
 //! `intel_pstate/no_turbo` (inverted) wherever intel_pstate runs, active or passive; else `cpufreq/boost` for the whole
 //! machine; else `policyN/boost` (kernel 6.11 and later). Where both of the latter are there, the global one resets all
-//! policies, and while it is off a policy cannot be switched on (EINVAL), so only the global one is offered. If firmware
+//! policies when its value changes, and while it is off a policy cannot be switched on (EINVAL), so the global one is offered,
+//! but where it is on and a policy is off: then the policies are. If firmware
 //! forbids turbo, switching it on fails with EPERM: then MSR 0x1A0 has bit 38 set, which is looked at only where turbo is
 //! off, on one CPU. Turbo changes what the highest frequency means, and no_turbo lowers min_perf_pct for good.
 //! Sources: admin-guide/pm/cpufreq.rst, admin-guide/pm/intel_pstate.rst.
@@ -25,7 +26,7 @@ const ABOUT: About = About {
     reversible: Reversible::Exactly,
     price: Price {
         up: "more watts and heat under load; a clock that depends on the neighbours",
-        down: "less speed on few busy cores, fewer watts, steadier clocks",
+        down: "less speed under load, fewer watts, steadier clocks",
     },
     risk: "EPERM where firmware forbids it; changes the meaning of the frequency limits and may move them",
     overlaps: &["turbo"],
@@ -53,15 +54,16 @@ impl Knob for FreqBoost {
             }
             return Ok(vec![site]);
         }
-        if let Some(site) = machine(format!("{}/boost", per_policy::ROOT), Valid::one_is_on()) {
-            return Ok(vec![site]);
+        let by_policy = || per_policy::sites(host, ABOUT.id, "boost", |_| Ok(Valid::one_is_on()));
+        let Some(site) = machine(format!("{}/boost", per_policy::ROOT), Valid::one_is_on()) else {
+            return by_policy();
+        };
+        // On already, it is not written again, and policies that are off would stay off.
+        let is_off_somewhere = host.facts.freq.policies.is_boost_on.known().any(|(_, is_on)| !*is_on);
+        match site.now.as_deref() == Some("1") && is_off_somewhere {
+            true => by_policy(),
+            false => Ok(vec![site]),
         }
-        per_policy::sites(host, ABOUT.id, "boost", |_| Ok(Valid::one_is_on()))
-    }
-    fn effective(&self, host: &Host<'_>, site: &Site) -> Option<String> {
-        let (off, _) = host.facts.freq.policies.is_boost_on.known().find(|(_, is_on)| !**is_on)?;
-        let is_global_on = site.place == "machine" && site.now.as_deref() == Some("1");
-        (is_global_on && site.path.ends_with("/boost")).then(|| say!("off in policies {off}"))
     }
 }
 
@@ -94,8 +96,15 @@ mod tests {
         let both = tree(&format!("//- {ROOT}/cpufreq/boost\n1\n{}{}", policies(0, 1), policies(1, 0)));
         let host = Host::read(&both);
         let sites = FreqBoost.sites(&host).unwrap();
+        let places: Vec<&str> = sites.iter().map(|site| site.place.as_str()).collect();
+        assert_eq!(
+            places,
+            ["policy0", "policy1"],
+            "the global switch is on, and writing it again would change nothing"
+        );
+        let even = tree(&format!("//- {ROOT}/cpufreq/boost\n1\n{}{}", policies(0, 1), policies(1, 1)));
+        let sites = FreqBoost.sites(&Host::read(&even)).unwrap();
         assert_eq!((sites.len(), sites[0].place.as_str()), (1, "machine"));
-        assert_eq!(FreqBoost.effective(&host, &sites[0]).as_deref(), Some("off in policies 1"));
         let alone = tree(&format!("{}{}", policies(0, 1), policies(1, 0)));
         assert_eq!(FreqBoost.sites(&Host::read(&alone)).unwrap().len(), 2);
         assert!(FreqBoost.sites(&Host::read(&tree(""))).is_err());

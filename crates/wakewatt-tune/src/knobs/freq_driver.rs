@@ -59,6 +59,11 @@ impl Knob for FreqDriver {
         let amd = || at("amd_pstate", words(&["active", "passive", "guided", "off"]));
         at("intel_pstate", intel).or_else(amd).map(|site| vec![site]).ok_or_else(|| {
             let path = format!("{ROOT}/{{intel,amd}}_pstate/status");
+            let has_modes = |driver: &str| driver.starts_with("intel_") || driver.starts_with("amd-pstate");
+            let driver = host.facts.freq.policies.driver.known().map(|(_, driver)| driver);
+            if let Some(driver) = driver.into_iter().find(|driver| has_modes(driver)) {
+                return say!("{path}: {driver} is in charge, but the file is not readable here, or was not recorded");
+            }
             say!("{path}: neither is there; acpi-cpufreq and others have one mode (EPYC servers do not load amd-pstate by default)")
         })
     }

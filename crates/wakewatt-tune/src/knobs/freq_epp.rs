@@ -28,7 +28,7 @@ const ABOUT: About = About {
         up: "clocks rise later and less high, fewer watts at low load",
         down: "clocks rise sooner and higher, more watts at low load",
     },
-    risk: "EBUSY under the governor performance or with amd_dynamic_epp; the governor and firmware move it",
+    risk: "EBUSY under the governor performance; the governor and firmware move it",
     overlaps: &["EPP"],
     moves: &[],
     source: "Documentation/admin-guide/pm/intel_pstate.rst; admin-guide/pm/amd-pstate.rst",
@@ -39,6 +39,11 @@ const AMD: [&str; 5] = ["default", "performance", "balance_performance", "balanc
 
 fn is_amd(host: &Host<'_>, folder: &str) -> bool {
     host.text(&format!("{folder}/scaling_driver")).is_some_and(|driver| driver.starts_with("amd-pstate"))
+}
+
+/// Is the energy bias what is written here? It is where the hardware has no preference (no `hwp_epp`).
+fn is_bias(host: &Host<'_>, folder: &str) -> bool {
+    host.facts.topology.has_flag("hwp_epp") == Some(false) && !is_amd(host, folder)
 }
 
 impl Knob for FreqEpp {
@@ -54,8 +59,10 @@ impl Knob for FreqEpp {
     }
     fn encode(&self, host: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {
         let folder = site.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // Where the words stand for the energy bias, intel_pstate takes no number (EINVAL).
+        let takes_numbers = !is_amd(host, folder) && !is_bias(host, folder);
         match word.trim().parse::<u8>() {
-            Ok(number) if !is_amd(host, folder) => Ok(number.to_string()),
+            Ok(number) if takes_numbers => Ok(number.to_string()),
             _ => encode(site, word),
         }
     }
@@ -67,10 +74,9 @@ impl Knob for FreqEpp {
         if is_amd(host, folder) && host.facts.boot.argument("amd_dynamic_epp") == Some("enable") {
             return Some(say!("booted with amd_dynamic_epp=enable: the kernel sets it and refuses others (EBUSY)"));
         }
-        // Without hwp_epp intel_pstate writes the bias instead, and refuses nothing.
-        let is_preference = host.facts.topology.has_flag("hwp_epp") != Some(false) || is_amd(host, folder);
+        // The bias refuses nothing.
         let is_fixed = then.is_autonomous(folder) && then.governor(folder).as_deref() == Some("performance");
-        (is_fixed && is_preference).then(|| {
+        (is_fixed && !is_bias(host, folder)).then(|| {
             say!("the driver refuses it (EBUSY) under governor performance; set freq.governor=powersave with it")
         })
     }
@@ -120,6 +126,19 @@ mod tests {
         let site = FreqEpp.sites(&host).unwrap().remove(0);
         assert_eq!(FreqEpp.encode(&host, &site, "balance_power").unwrap(), "balance_power");
         assert!(FreqEpp.encode(&host, &site, "64").is_err());
+    }
+
+    #[test]
+    fn the_bias_takes_no_number() {
+        let mut tree = tree("intel_pstate", "default performance power");
+        let info = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nflags : hwp epb\n\n";
+        tree.files.insert("/proc/cpuinfo".into(), Ok(info.into()));
+        tree.files.insert("/sys/devices/system/cpu/present".into(), Ok("0".into()));
+        tree.files.insert("/sys/devices/system/cpu/online".into(), Ok("0".into()));
+        let host = Host::read(&tree);
+        let site = FreqEpp.sites(&host).unwrap().remove(0);
+        assert!(FreqEpp.encode(&host, &site, "64").is_err());
+        assert_eq!(FreqEpp.encode(&host, &site, "power").unwrap(), "power");
     }
 
     #[test]

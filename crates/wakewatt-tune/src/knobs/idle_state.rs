@@ -25,7 +25,7 @@ const ABOUT: About = About {
         up: "wake-ups may pay for this state again, idle CPUs draw less and leave more turbo headroom",
         down: "wake-ups no longer pay for this state, idle CPUs draw more and leave less turbo headroom",
     },
-    risk: "under the ladder governor a disabled light state hides the deeper ones; polling (state 0) stays in use",
+    risk: "under the ladder governor a disabled light state hides the deeper ones; state 0 stays in use where no other is left",
     overlaps: &["idle states"],
     moves: &[],
     source: "Documentation/admin-guide/pm/cpuidle.rst; ABI/testing/sysfs-devices-system-cpu",

@@ -39,7 +39,14 @@ pub(super) fn machine(
 
 /// `path: no such file (what that means)`; of what was not recorded nothing follows.
 pub(super) fn missing(host: &Host<'_>, path: &str, because: &str) -> String {
-    match text(host.source, path) {
+    let read = text(host.source, path);
+    // Named after the maker's driver, or after a register that only its processors have.
+    let is_intels = path.contains("/intel_") || path.ends_with("/energy_perf_bias");
+    let foreign = host.facts.topology.processor().filter(|processor| is_intels && !processor.is_intel());
+    if let Some(processor) = foreign {
+        return say!("{path}: for Intel's processors; this one is {processor}");
+    }
+    match read {
         Err(e) if e.kind == ErrorKind::NotRecorded => Gap::from_read(path, &e).to_string(),
         Err(e) => say!("{gap} ({because})", gap = Gap::from_read(path, &e)),
         Ok(_) => format!("{path}: {because}"),

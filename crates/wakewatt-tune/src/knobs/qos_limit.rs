@@ -104,7 +104,10 @@ fn canonical(limit: LatencyLimit) -> String {
 /// What a limit comes to; where C1 is entered as C1E, that is said, and only then is the register asked.
 fn comes_to(host: &Host<'_>, limit: LatencyLimit, all: &[budget::Resolution], sentence: String) -> String {
     let ends_in_c1 = limit != LatencyLimit::None && all.iter().any(budget::Resolution::ends_in_c1);
-    if ends_in_c1 && host.is_c1_promoted() { sentence + budget::promoted() } else { sentence }
+    match ends_in_c1.then(|| host.c1_promoted()).flatten() {
+        Some(on) => sentence + &budget::promoted(on),
+        None => sentence,
+    }
 }
 
 /// The limits of our own holders, as the sink reads them: from the command line. The device itself says only the smallest

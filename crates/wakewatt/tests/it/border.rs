@@ -3,8 +3,9 @@
 
 use crate::tool::{NOBODY, PROGRAM, fixtures, is_root, run, said, wakewatt};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 use wakewatt_testing::{Lacks, skipped};
 
 /// No arm of it can be set anywhere, so it ends before anything is changed.
@@ -71,6 +72,28 @@ fn root_acts_by_no_file_that_others_may_write() {
     chown(&profile, Some(NOBODY), None).unwrap();
     let behind = said(wakewatt(&["tune", "apply", profile_name]).env("SUDO_UID", NOBODY.to_string()));
     assert!(behind.code == Some(4) && behind.err.contains("no.such.knob"), "{behind:?}");
+}
+
+#[test]
+fn a_user_whom_root_would_not_believe_changes_nothing() {
+    let name = "a_user_whom_root_would_not_believe_changes_nothing";
+    if !is_root() {
+        return skipped(name, Lacks::Root, "takes root's capabilities over to another user");
+    }
+    let capabilities = "+dac_override,+dac_read_search";
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", capabilities]);
+    command.args(["--ambient-caps", capabilities, PROGRAM, "tune", "apply", "--set", "qos.cpu=20us"]);
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        return skipped(name, Lacks::Program("setpriv"), "changes the user and keeps capabilities");
+    }
+    let refused = said(&mut command);
+    assert!(refused.code == Some(7) && refused.err.contains("a journal of user 65534; use sudo"), "{refused:?}");
+    // Not even the folder: root would refuse to work in one of that user's.
+    let strangers = ["/var/lib/wakewatt", "/var/lib/wakewatt/lock", "/var/lib/wakewatt/open"];
+    for path in strangers {
+        assert!(fs::metadata(path).map_or(true, |found| found.uid() == 0), "{path} belongs to a user");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Bad input and hostile machines: a clear line that says what, where and what to try, a documented exit code,
 //! everything else still reported, no panic.
 
-use crate::tool::{ForNobody, Said, host, is_root, run, said};
+use crate::tool::{ForNobody, PROGRAM, Said, fixtures, host, is_root, run, said, wakewatt};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -427,4 +427,86 @@ fn five_hundred_and_twelve_cpus_fit_a_screen() {
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
     let compare = run(&["compare", file, file]);
     assert!(compare.out.contains("No difference"), "{}", compare.out);
+}
+
+/// How each command with `--host` is asked about a recorded host.
+const WITH_A_HOST: &[(&str, &[&str])] = &[
+    ("doctor", &["doctor", "--read-only", "--no-report"]),
+    ("inspect", &["inspect"]),
+    ("explain", &["explain", "C2"]),
+    ("capture", &["capture", "-o", "again.host"]),
+    ("watch", &["watch", "--once"]),
+    ("agent", &["agent", "--once"]),
+    ("tune knobs", &["tune", "knobs"]),
+    ("tune plan", &["tune", "plan", "latency"]),
+    ("bios verify", &["bios", "verify", "--from", "."]),
+    ("experiment", &["experiment", "idle"]),
+];
+/// What a command answers that has nothing to read there: usage, or not possible here.
+const NOT_OF_A_HOST: &[&str] = &["bios verify", "experiment"];
+
+/// Each of them ends by itself, soon, with an answer or a refusal in words.
+#[test]
+fn five_hundred_and_twelve_cpus_pass_through_every_command() {
+    let reference = fs::read_to_string(fixtures().join("../docs/ref/cli.md")).unwrap();
+    let mut taking = Vec::new();
+    let mut heading = "";
+    for line in reference.lines() {
+        if let Some(name) = line.strip_prefix("## wakewatt ") {
+            heading = name;
+        } else if line.trim() == "--host <FILE>" {
+            taking.push(heading);
+        }
+    }
+    let mut known: Vec<&str> = WITH_A_HOST.iter().map(|(command, _)| *command).collect();
+    known.sort_unstable();
+    taking.sort_unstable();
+    assert_eq!(taking, known, "a command with --host is not tried here");
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("big.host"), big_host()).unwrap();
+    for (name, args) in WITH_A_HOST {
+        let start = std::time::Instant::now();
+        let mut all = args.to_vec();
+        all.extend(["--host", "big.host"]);
+        let said = said(wakewatt(&all).current_dir(dir.path()));
+        let is_answered = said.code == Some(0) || (NOT_OF_A_HOST.contains(name) && !said.err.is_empty());
+        assert!(is_answered && !said.err.contains("panicked"), "{name}: {said:?}");
+        // In seconds, also of an unoptimised program beside other work; per CPU squared it would take minutes.
+        assert!(start.elapsed().as_secs() < 60, "{name}: {:?}", start.elapsed());
+    }
+    let compare = said(wakewatt(&["compare", "big.host", "again.host"]).current_dir(dir.path()));
+    assert!(compare.code == Some(0) && compare.out.contains("No difference"), "{compare:?}");
+}
+
+/// A limit of open files (ulimit -n) leaves gaps with their reason, or an error in words; never a panic, and never a file that
+/// is there called absent.
+#[test]
+fn few_open_files_are_said() {
+    let commands: &[&[&str]] = &[
+        &["inspect"],
+        &["doctor", "--read-only", "--no-report"],
+        &["explain", "C1"],
+        &["tune", "plan", "latency"],
+        &["capture", "-o", "x.host"],
+        &["watch", "--once"],
+        &["agent", "--once"],
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let path = "/sys/devices/system/cpu/online";
+    assert!(Path::new(path).exists());
+    for n in [3, 4, 5, 6, 8, 12, 24] {
+        // Those that look for a second are tried with fewer limits.
+        for args in commands.iter().filter(|args| matches!(n, 4 | 8) || !matches!(args[0], "watch" | "agent")) {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &format!("ulimit -n {n} && exec \"$0\" \"$@\""), PROGRAM]).args(*args);
+            let said = said(shell.current_dir(dir.path()));
+            // 127: the program itself was not loaded.
+            let known = [0, 1, 2, 3, 4, 5, 6, 7, 8, 127];
+            assert!(said.code.is_some_and(|code| known.contains(&code)), "{args:?} with {n} files: {said:?}");
+            let all = said.out.clone() + &said.err;
+            assert!(!all.contains("panicked"), "{args:?} with {n} files: {said:?}");
+            assert!(!all.contains(&format!("{path}: no such file")), "{args:?} with {n} files: {said:?}");
+            assert!(said.code == Some(0) || !said.err.is_empty(), "{args:?} with {n} files says nothing: {said:?}");
+        }
+    }
 }

@@ -81,11 +81,6 @@ impl Msr {
         self.field(id, field)?.uniform().map(|bit| *bit != 0)
     }
 
-    /// Is C1 entered as C1E on some CPU (bit 1 of 0x1FC)? False where the register was not read.
-    pub fn is_c1_promoted(&self) -> bool {
-        self.field("power_ctl", "c1e").is_some_and(|bit| !bit.cpus_where(|bit| *bit != 0).is_empty())
-    }
-
     /// PL1 and PL2, with the unit applied.
     pub fn power_limits(&self) -> Option<PerCpu<PowerLimits>> {
         let unit = self.power_unit()?;

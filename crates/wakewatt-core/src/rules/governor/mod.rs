@@ -9,6 +9,7 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
 use crate::choice::frequency_run;
+use crate::clock_window;
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::is_autonomous;
 use wakewatt_words::{say, word};
@@ -24,9 +25,7 @@ fn remedy() -> &'static str {
     )
 }
 fn price_in_watts() -> &'static str {
-    word!(
-        "Watts at partial load (case K4: about 10 W idle on one server, up to 40 W at half load against a tuned conservative)."
-    )
+    word!("Watts at partial load; how many, measure before and after.")
 }
 fn verify() -> &'static str {
     word!("wakewatt inspect freq, then wakewatt measure wakeup and the work's own latency")
@@ -48,6 +47,9 @@ impl Rule for Governor {
         let run = frequency_run(evidence);
         if let Some(answer) = run.and_then(|run| experiment::answer(self, evidence, run)) {
             return answer;
+        }
+        if let Some(one) = clock_window::only_clock(&clock_window::of(&evidence.facts)) {
+            return Answer::no(one);
         }
         let policies = &evidence.facts.freq.policies;
         let governors = policies.by_cpu(&policies.governor);
