@@ -70,6 +70,17 @@ impl Window {
         let top = self.top_khz?;
         self.max().filter(|bound| bound.khz < top - top / 100)
     }
+    /// Is the clock set in steps of a table, beyond which turbo lies (acpi-cpufreq)?
+    pub fn is_step_table(&self, facts: &Snapshot) -> bool {
+        let policies = &facts.freq.policies;
+        let drivers = policies.by_cpu(&policies.driver);
+        self.cpus.first().and_then(|cpu| drivers.of(cpu)).and_then(Fact::get).is_some_and(|d| d == "acpi-cpufreq")
+    }
+    /// Do these CPUs go on into turbo beyond the upper limit? They do where it is the highest step of a table.
+    pub fn has_turbo_beyond(&self, facts: &Snapshot) -> bool {
+        let is_top = self.max().zip(self.top_khz).is_some_and(|(bound, top)| bound.khz >= top);
+        is_top && self.is_step_table(facts) && facts.freq.is_turbo_allowed() == Some(true)
+    }
     /// The tightest lower limit that is above the hardware's lowest frequency.
     pub fn raised(&self) -> Option<Bound> {
         let bottom = self.bottom_khz?;

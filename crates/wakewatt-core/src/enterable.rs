@@ -4,7 +4,8 @@
 //! kernel leaves a state out while its `disable` is 1, whoever wrote it; while its exit latency is above the tightest
 //! latency limit (two global devices and the CPU's own, drivers/cpuidle/governor.c, cpuidle_governor_latency_req); and, under
 //! the ladder governor, while a shallower state is disabled, because ladder climbs one state at a time. If no state is left
-//! the governors enter state 0 all the same: POLL on x86, and the CPU spins; WFI on Arm, and it sleeps. `idle=poll` (x86) and
+//! the governors enter state 0 all the same: POLL on x86, and the CPU spins; WFI on Arm, and it sleeps (menu, where state 0 itself is disabled, enters the
+//! first state that is not, over any limit but 0). haltpoll looks at neither: only a limit of 0 keeps it from halting. `idle=poll` (x86) and
 //! `nohlt` (elsewhere) make idle CPUs spin whatever the table says. Without a driver the architecture's idle routine halts
 //! the CPU, uncounted. What hardware makes of a request is a second question ([`Instead`]): C1 demotion, C1E promotion and the
 //! package limit turn it into another state. Sources: Documentation/admin-guide/pm/cpuidle.rst; kernel/sched/idle.c;
@@ -32,6 +33,8 @@ pub struct Enterable {
     pub limit: LatencyLimit,
     /// What such a CPU does when it has nothing to do.
     pub when_idle: WhenIdle,
+    /// The state that is entered where none can be, by its place in `states`.
+    fallback: Option<usize>,
 }
 
 /// A state, and what keeps these CPUs from it.
@@ -148,8 +151,8 @@ impl Enterable {
             return None;
         }
         let open = self.open().filter(|state| !state.row.is_polling()).map(|state| &state.row).last();
-        // Nothing fits: state 0, which sleeps here, or the CPU would spin.
-        open.or_else(|| self.states.first().map(|state| &state.row))
+        // Nothing fits, and what is entered all the same sleeps, or the CPU would spin.
+        open.or_else(|| Some(&self.states.get(self.fallback?)?.row))
     }
     /// Does an idle CPU spin?
     pub fn spins(&self) -> Option<&Cause> {
@@ -161,7 +164,12 @@ impl Enterable {
     /// What the limit in force comes to, as a budget is shown.
     pub fn resolution(&self) -> Resolution {
         let table: Vec<TableRow> = self.states.iter().map(|state| state.row.clone()).collect();
-        budget::resolve_table(self.limit, &self.cpus, &table)
+        let resolution = budget::resolve_table(self.limit, &self.cpus, &table);
+        let row = self.deepest().filter(|_| self.open().next().is_none());
+        let Some((row, ns)) = row.and_then(|row| Some((row, row.exit_latency_ns?))) else { return resolution };
+        let deepest = Some(Claim { name: row.name.clone(), exit_latency_ns: ns });
+        let excluded = resolution.excluded.into_iter().filter(|claim| claim.name != row.name).collect();
+        Resolution { deepest, is_polling: false, excluded, ..resolution }
     }
     /// The state of this name, if these CPUs have it.
     pub fn state(&self, name: &str) -> Option<&State> {
@@ -233,6 +241,8 @@ pub fn spinning(all: &[Enterable]) -> CpuSet {
 struct Columns<'a> {
     argument: Option<&'static str>,
     is_ladder: bool,
+    is_haltpoll: bool,
+    is_menu: bool,
     global: LatencyLimit,
     own: HashMap<Cpu, &'a LatencyLimit>,
     default: Vec<(u32, HashMap<Cpu, &'a bool>)>,
@@ -246,6 +256,7 @@ impl Columns<'_> {
         let is_set = |register: &str, field: &str| {
             facts.msr.field(register, field).map_or_else(CpuSet::new, |bits| bits.cpus_where(|bit| *bit != 0))
         };
+        let is_governor = |name: &str| facts.idle.governor.get().is_some_and(|governor| governor == name);
         let c1_demotion = match facts.idle.is_c1_demotion_on.get() {
             Some(true) => facts.cpus.running().collect(),
             Some(false) => CpuSet::new(),
@@ -253,7 +264,9 @@ impl Columns<'_> {
         };
         Columns {
             argument: spinning_argument(facts),
-            is_ladder: facts.idle.governor.get().is_some_and(|governor| governor == "ladder"),
+            is_ladder: is_governor("ladder"),
+            is_haltpoll: is_governor("haltpoll"),
+            is_menu: is_governor("menu"),
             global: global(&facts.qos),
             own: facts.qos.per_cpu.by_cpu(),
             default: facts.idle.states.iter().map(|s| (s.index, s.is_enabled_by_default.by_cpu())).collect(),
@@ -275,13 +288,14 @@ impl Columns<'_> {
             if self.argument.is_some() && !row.is_polling() {
                 barriers.push(Barrier::BootArgument);
             }
-            if row.is_enabled == Some(false) {
+            if row.is_enabled == Some(false) && !self.is_haltpoll {
                 let default = self.default.iter().find(|(index, _)| *index == row.index);
                 let is_on = default.and_then(|(_, by_cpu)| by_cpu.get(&cpu)).map(|on| **on);
                 barriers.push(if is_on == Some(false) { Barrier::OffByDefault } else { Barrier::Disabled });
             }
             for (limit, barrier) in [(self.global, Barrier::GlobalLimit(self.global)), (own, Barrier::OwnLimit(own))] {
-                if row.exit_latency_ns.is_some_and(|ns| !limit.allows(ns)) {
+                let is_asked = !self.is_haltpoll || limit == LatencyLimit::Poll;
+                if is_asked && row.exit_latency_ns.is_some_and(|ns| !limit.allows(ns)) {
                     barriers.push(barrier);
                 }
             }
@@ -322,8 +336,9 @@ pub fn of(facts: &Snapshot) -> Vec<Enterable> {
                 group.cpus.insert(cpu);
                 continue;
             }
-            let when_idle = when_idle(&states, limit, columns.argument);
-            all.push(Enterable { cpus: [cpu].into_iter().collect(), states, limit, when_idle });
+            let fallback = fallback(&states, limit, columns.is_menu);
+            let when_idle = when_idle(&states, limit, columns.argument, fallback);
+            all.push(Enterable { cpus: [cpu].into_iter().collect(), states, limit, when_idle, fallback });
         }
     }
     let without = &facts.idle.cpus_without_states;
@@ -333,23 +348,40 @@ pub fn of(facts: &Snapshot) -> Vec<Enterable> {
             (None, Some(_)) => WhenIdle::Halts,
             (None, None) => WhenIdle::Unknown,
         };
-        all.push(Enterable { cpus: without.clone(), states: Vec::new(), limit: LatencyLimit::None, when_idle });
+        let (states, limit) = (Vec::new(), LatencyLimit::None);
+        all.push(Enterable { cpus: without.clone(), states, limit, when_idle, fallback: None });
     }
     all
 }
 
-fn when_idle(states: &[State], limit: LatencyLimit, argument: Option<&'static str>) -> WhenIdle {
+/// The state that is entered where none can be; none of a table without its state 0, a cut recording.
+fn fallback(states: &[State], limit: LatencyLimit, is_menu: bool) -> Option<usize> {
+    let first = states.first().filter(|state| state.row.index == 0)?;
+    let is_on = |state: &State| state.row.is_enabled != Some(false);
+    // menu takes state 0 at once only where it is enabled, or for a limit of 0; else it starts from the first that is.
+    match is_menu && !is_on(first) && limit != LatencyLimit::Poll {
+        true => Some(states.iter().position(is_on).unwrap_or(0)),
+        false => Some(0),
+    }
+}
+
+fn when_idle(
+    states: &[State],
+    limit: LatencyLimit,
+    argument: Option<&'static str>,
+    fallback: Option<usize>,
+) -> WhenIdle {
     if let Some(argument) = argument {
         return WhenIdle::Spins(Cause::BootArgument(argument));
     }
-    let Some(first) = states.first() else { return WhenIdle::Unknown };
     let sleeping: Vec<&State> = states.iter().filter(|state| !state.row.is_polling()).collect();
-    if sleeping.iter().any(|state| state.is_enterable()) || (first.row.index == 0 && !first.row.is_polling()) {
+    if sleeping.iter().any(|state| state.is_enterable()) {
         return WhenIdle::Sleeps;
     }
-    if first.row.index > 0 {
-        // A table without its state 0: a cut recording.
-        return WhenIdle::Unknown;
+    match fallback.and_then(|at| states.get(at)) {
+        Some(state) if !state.row.is_polling() => return WhenIdle::Sleeps,
+        Some(_) => {}
+        None => return WhenIdle::Unknown,
     }
     let is_on = |state: &&&State| state.row.is_enabled != Some(false);
     WhenIdle::Spins(match (sleeping.len(), sleeping.iter().filter(is_on).count()) {

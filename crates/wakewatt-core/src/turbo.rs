@@ -87,6 +87,14 @@ pub fn of(facts: &Snapshot, register: impl Fn(u32) -> Option<u64>) -> Option<Tur
     is_more(&few_khz).then(|| Turbo { base_khz, few_khz, all_khz: all_khz.filter(is_more) })
 }
 
+/// May sleeping cores leave turbo to others? Not where turbo is off, or CPPC's highest level is the nominal one.
+pub fn has_headroom(facts: &Snapshot) -> bool {
+    let cppc = &facts.freq.cppc;
+    let levels =
+        cppc.highest_perf.known().map(|(_, level)| *level).max().zip(cppc.nominal_perf.known().map(|(_, l)| *l).min());
+    facts.freq.is_turbo_allowed() != Some(false) && levels.is_none_or(|(highest, nominal)| highest > nominal)
+}
+
 /// What the facts hold of these registers.
 pub fn of_facts(facts: &Snapshot) -> Option<Turbo> {
     let register = |address: u32| {

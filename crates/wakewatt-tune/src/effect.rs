@@ -13,9 +13,13 @@ use crate::resolve::{Change, Step};
 use crate::then::Then;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wakewatt_core::budget;
 use wakewatt_core::clock_window::{By, Window};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::enterable::{Barrier, Cause, WhenIdle};
+use wakewatt_core::enterable::{self, Barrier, Cause, Enterable, WhenIdle};
+use wakewatt_core::facts::msr::package_limit;
+use wakewatt_core::facts::uncore::UncoreDomain;
+use wakewatt_core::package_states::{self, Package};
 use wakewatt_words::{say, word};
 
 /// Why a step changes nothing.
@@ -178,11 +182,13 @@ fn overruled(host: &Host<'_>, knob: &str, now: &Outlook, cpus: &CpuSet) -> Optio
             cpus = extent(&kept)
         ));
     }
-    now.clocks.iter().find_map(|window| {
+    let in_force = now.clocks.iter().filter_map(|window| {
         let here = window.cpus.and(cpus);
         let bound = tighter(window, knob).filter(|_| !here.is_empty())?;
         Some(say!("{bound} is in force on {cpus}", cpus = extent(&here)))
-    })
+    });
+    let all: Vec<String> = in_force.collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// The limit of a window that is tighter than the one this knob sets, by more than rounding.
@@ -216,10 +222,21 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &
             Some(word!("governor performance keeps the clock at its upper limit").into())
         }
         "idle.governor" => spin_anyway(&cpus, now),
+        "idle.haltpoll" => match (spin_anyway(&cpus, now), now.facts.idle.governor.get().map(String::as_str)) {
+            (Some(why), _) => Some(why),
+            (None, Some(governor)) if governor != "haltpoll" => {
+                Some(say!("only the idle governor haltpoll reads it, and {governor} is in charge"))
+            }
+            _ => None,
+        },
         "memory.numa_balancing" if host.facts.memory.nodes.len() == 1 => {
             Some(word!("there is one memory node, so nothing to balance").into())
         }
-        "uncore.elc" if step.request.name.ends_with(".floor") => floor_below(host, moved),
+        "uncore.min" => uncore_stays(host, moved),
+        "uncore.elc" if step.request.name.ends_with(".floor") => uncore_stays(host, moved),
+        "msr.package_limit" => package_awake(host, &cpus, moved, now),
+        "msr.c1_demotion" | "msr.c1_undemotion" => nothing_demoted(&cpus, now),
+        "msr.c1e_promotion" => c1_not_entered(&cpus, now),
         _ => None,
     };
     match none {
@@ -244,6 +261,9 @@ fn same_sleep(step: &Step, cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Optio
     }
     let groups = || now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
     if let Some(name) = step.request.name.strip_prefix("idle.state.") {
+        if now.facts.idle.governor.get().is_some_and(|governor| governor == "haltpoll") {
+            return Some(word!("the idle governor haltpoll does not ask whether a state is disabled").into());
+        }
         let barriers = groups().filter_map(|group| group.state(name)).flat_map(|state| &state.barriers);
         // Its own switch is what the step sets.
         let other = barriers.copied().find(|b| !matches!(b, Barrier::Disabled | Barrier::OffByDefault));
@@ -286,7 +306,7 @@ fn turbo_out_of_reach(now: &Outlook) -> Option<String> {
         }
         let bound = now.below_turbo(window)?;
         // Under acpi-cpufreq boost lies beyond the highest step.
-        let is_below = match now.is_step_table(window) {
+        let is_below = match window.is_step_table(&now.facts) {
             true => bound.khz < window.top_khz?,
             false => bound.khz <= now.base_khz(window)?,
         };
@@ -296,18 +316,83 @@ fn turbo_out_of_reach(now: &Outlook) -> Option<String> {
     all.and_then(|all| all.into_iter().next())
 }
 
-/// A floor that lies below the lowest uncore clock anyway.
-fn floor_below(host: &Host<'_>, moved: &[&Change]) -> Option<String> {
-    let is_below = |change: &&Change| {
-        let folder = change.path.rsplit_once('/')?.0;
-        let number = |text: &str| text.trim().parse::<u64>().ok();
-        let min = number(&host.text(&format!("{folder}/min_freq_khz"))?)?;
-        Some(number(&change.to)? <= min && number(change.before.as_deref()?)? <= min)
+/// Why the uncore clock of idle dies stays as it is, whatever its lower limit or its floor becomes: the higher of the two
+/// decides, and in latency-optimised mode neither.
+fn uncore_stays(host: &Host<'_>, moved: &[&Change]) -> Option<String> {
+    let domain = |change: &&Change| {
+        let name = change.path.rsplit('/').nth(1)?;
+        host.facts.uncore.domains.iter().find(|domain| domain.name == name)
     };
-    moved
-        .iter()
-        .all(|change| is_below(change) == Some(true))
-        .then(|| word!("the floor lies below the lowest uncore frequency").into())
+    let is_up = |change: &&Change| domain(change).and_then(UncoreDomain::is_latency_optimised) == Some(true);
+    if !moved.is_empty() && moved.iter().all(|change| is_up(change)) {
+        return Some(word!("efficiency latency control is in latency-optimised mode and keeps the clock up").into());
+    }
+    let is_same = |change: &&Change| {
+        let domain = domain(change)?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let (before, to) = (number(change.before.as_deref()?)?, number(&change.to)?);
+        let other = match change.path.ends_with("/min_freq_khz") {
+            true => domain.elc_floor_khz.get().copied()?,
+            false => domain.min_khz.get().copied()?,
+        };
+        Some(before.max(other) == to.max(other))
+    };
+    let is_min = moved.iter().all(|change| change.path.ends_with("/min_freq_khz"));
+    let all = !moved.is_empty() && moved.iter().all(|change| is_same(change) == Some(true));
+    all.then(|| match is_min {
+        true => word!("the floor of efficiency latency control lies above it").into(),
+        false => word!("the floor lies below the lowest uncore frequency").into(),
+    })
+}
+
+/// Why the package limit changes nothing: by their idle settings CPUs keep every package shallower than both limits.
+fn package_awake(host: &Host<'_>, cpus: &CpuSet, moved: &[&Change], now: &Outlook) -> Option<String> {
+    if let Some(why) = spin_anyway(cpus, now) {
+        return Some(why);
+    }
+    let codes = package_limit::codes_of(host.facts.topology.processor()?)?;
+    let depth = |text: &str| {
+        let code: u8 = text.trim().parse().ok()?;
+        codes
+            .limits()
+            .find(|limit| codes.code(*limit) == Some(code))
+            .map(|limit| package_states::rank(&limit.to_string()))
+    };
+    let limits: Option<Vec<u32>> =
+        moved.iter().flat_map(|change| [change.before.as_deref().and_then(depth), depth(&change.to)]).collect();
+    let shallowest = limits?.into_iter().min()?;
+    let packages = package_states::read(&now.facts).packages;
+    // The outlook reads no registers, so that what is allowed here is by idle settings alone.
+    let is_kept = |package: &Package| {
+        package.allowed.as_deref().is_some_and(|allowed| package_states::rank(allowed) <= shallowest)
+    };
+    let says = packages.iter().filter_map(|package| package.holds.first()).map(|hold| hold.what.clone()).next();
+    (!packages.is_empty() && packages.iter().all(is_kept)).then(|| match says {
+        Some(what) => say!("no package goes as deep by its idle settings: {what}"),
+        None => word!("no package goes as deep by its idle settings").into(),
+    })
+}
+
+/// Why nothing is demoted to C1 on these CPUs: no deeper state is asked for.
+fn nothing_demoted(cpus: &CpuSet, now: &Outlook) -> Option<String> {
+    if let Some(why) = spin_anyway(cpus, now) {
+        return Some(why);
+    }
+    let here: Vec<Enterable> = now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty()).cloned().collect();
+    let is_known = !here.is_empty() && here.iter().all(|group| group.deepest().is_some());
+    (is_known && !enterable::has_deep_state(&here))
+        .then(|| word!("no idle state that could be demoted is entered").into())
+}
+
+/// Why it does not matter on these CPUs what C1 is entered as.
+fn c1_not_entered(cpus: &CpuSet, now: &Outlook) -> Option<String> {
+    if let Some(why) = spin_anyway(cpus, now) {
+        return Some(why);
+    }
+    let mut here = now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty()).peekable();
+    here.peek()?;
+    let enters = |group: &Enterable| group.open().any(|state| budget::is_plain_c1(&state.row.name));
+    (!here.any(enters)).then(|| word!("C1 is not entered").into())
 }
 
 #[cfg(test)]

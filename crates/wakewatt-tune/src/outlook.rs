@@ -60,11 +60,13 @@ impl Outlook {
     pub(crate) fn entered(&self) -> BTreeMap<Cpu, Entered<'_>> {
         let mut all = BTreeMap::new();
         for group in &self.idle {
-            let mut states: Vec<(&str, Option<u64>)> =
-                group.open().map(|state| (state.row.name.as_str(), state.row.exit_latency_ns)).collect();
-            // Nothing is left: state 0 is entered all the same, and sleeps where it is no POLL.
+            let mut states: Vec<(&str, Option<u64>, u32)> = group
+                .open()
+                .map(|state| (state.row.name.as_str(), state.row.exit_latency_ns, state.row.index))
+                .collect();
+            // Nothing is left: another state is entered all the same, and sleeps where it is no POLL.
             if states.is_empty() {
-                states.extend(group.deepest().map(|row| (row.name.as_str(), row.exit_latency_ns)));
+                states.extend(group.deepest().map(|row| (row.name.as_str(), row.exit_latency_ns, row.index)));
             }
             for cpu in group.cpus.iter() {
                 all.insert(cpu, Entered { states: states.clone(), when_idle: &group.when_idle });
@@ -102,16 +104,14 @@ impl Outlook {
         window.upper.iter().find(|bound| bound.by != By::TurboOff && !is_shown(bound)).copied()
     }
 
-    /// Is the clock of a window set in steps of a table, beyond which boost lies (acpi-cpufreq)?
-    pub(crate) fn is_step_table(&self, window: &Window) -> bool {
-        let policies = &self.facts.freq.policies;
-        let drivers = policies.by_cpu(&policies.driver);
-        window.cpus.first().and_then(|cpu| drivers.of(cpu)).and_then(Fact::get).is_some_and(|d| d == "acpi-cpufreq")
-    }
-
     /// The clock without turbo, of the CPUs of a window.
     pub(crate) fn base_khz(&self, window: &Window) -> Option<u64> {
-        let (policies, cpu) = (&self.facts.freq.policies, window.cpus.first()?);
+        self.base_khz_of(window.cpus.first()?)
+    }
+
+    /// The clock without turbo, of a CPU.
+    pub(crate) fn base_khz_of(&self, cpu: Cpu) -> Option<u64> {
+        let policies = &self.facts.freq.policies;
         let base = policies.by_cpu(&policies.base_khz).of(cpu).and_then(Fact::get).copied();
         let nominal = || self.facts.freq.cppc.nominal_khz.of(cpu).and_then(Fact::get).copied().filter(|khz| *khz > 0);
         base.or_else(nominal)
@@ -121,8 +121,8 @@ impl Outlook {
 /// What a CPU enters when idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Entered<'a> {
-    /// By name, with the exit latency that the driver claims.
-    pub(crate) states: Vec<(&'a str, Option<u64>)>,
+    /// By name, with the exit latency that the driver claims and the place in the table.
+    pub(crate) states: Vec<(&'a str, Option<u64>, u32)>,
     pub(crate) when_idle: &'a WhenIdle,
 }
 
@@ -140,6 +140,6 @@ impl Entered<'_> {
         matches!(self.when_idle, WhenIdle::Spins(_))
     }
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.states.iter().any(|(own, _)| *own == name)
+        self.states.iter().any(|(own, ..)| *own == name)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::knob::{Host, Price};
 use crate::knobs;
-use crate::outlook::{Entered, Outlook};
+use crate::outlook::{Entered, Outlook, Span};
 use crate::resolve::{Change, Step};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
     let own = match step.knob.as_str() {
         "qos.global" | "qos.cpu" | "idle.state" | "idle.governor" => sleep(host, was, now),
         "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
-        "freq.max" | "freq.perf.max" => highest(was, now),
-        "freq.min" | "freq.perf.min" => lowest(was, now),
+        "freq.max" | "freq.perf.max" => highest(host, was, now),
+        "freq.min" | "freq.perf.min" => lowest(host, was, now),
         "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host, was),
         _ => None,
     };
@@ -70,9 +70,9 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
         opened.note(*cpu, then, first);
     }
     let extent = |cpus: &CpuSet| host.facts.cpus.extent(cpus);
+    let is_guest = Virt::is_guest(&host.facts.virt) == Some(true);
     let mut all = Vec::new();
     if !spins.is_empty() {
-        let is_guest = Virt::is_guest(&host.facts.virt) == Some(true);
         all.push(match is_guest {
             true => say!("idle CPUs spin on {cpus}: the host pays with CPU time", cpus = extent(&spins)),
             false => {
@@ -89,6 +89,12 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
     for (states, cpus, kind) in closed.groups() {
         let cpus = extent(&cpus);
         all.push(match kind {
+            _ if is_guest => {
+                say!("{states} no longer entered on {cpus}; what that costs is the hypervisor's to decide")
+            }
+            Kind::Deep(_) if !turbo::has_headroom(&host.facts) => {
+                say!("{states} no longer entered on {cpus}: more watts when idle")
+            }
             Kind::Deep(_) => say!(
                 "{states} no longer entered on {cpus}: more watts when idle, less turbo headroom for busy cores"
             ),
@@ -121,6 +127,9 @@ enum Kind {
     Shallow,
 }
 
+/// x86's state 0, which spins.
+const POLL: &str = "POLL";
+
 /// States with the CPUs they concern, in the order of the table.
 #[derive(Default)]
 struct States(Vec<(String, Kind, CpuSet)>);
@@ -128,12 +137,13 @@ struct States(Vec<(String, Kind, CpuSet)>);
 impl States {
     /// What one of two enters and the other does not.
     fn note(&mut self, cpu: u32, one: &Entered<'_>, other: &Entered<'_>) {
-        // States come in the order of the table: what precedes every state that both enter has none shallower beside it.
-        let n_before = one.states.iter().take_while(|(name, _)| !other.has(name)).count();
-        let has_common = n_before < one.states.len();
-        for (at, (name, exit_ns)) in one.states.iter().enumerate().filter(|(_, (name, _))| !other.has(name)) {
+        for (name, exit_ns, index) in one.states.iter().filter(|(name, ..)| !other.has(name)) {
             let label = exit_ns.map_or_else(|| (*name).to_string(), |ns| format!("{name} ({})", exact_ns(ns)));
-            let kind = if has_common && at < n_before { Kind::Shallow } else { Kind::Deep(exit_ns.unwrap_or(0)) };
+            // POLL takes over none but the shortest pauses, where a sleeping state is left beside it.
+            let mut takers =
+                other.states.iter().filter(|(name, ..)| *name != POLL).map(|(_, _, other)| other).peekable();
+            let is_shallowest = takers.peek().is_some() && takers.all(|other| other > index);
+            let kind = if is_shallowest { Kind::Shallow } else { Kind::Deep(exit_ns.unwrap_or(0)) };
             match self.0.iter_mut().find(|(known, was, _)| *known == label && *was == kind) {
                 Some((.., cpus)) => cpus.insert(cpu),
                 None => self.0.push((label, kind, [cpu].into_iter().collect())),
@@ -161,7 +171,7 @@ fn governor(change: &Change, was: &Outlook, now: &Outlook) -> Option<String> {
         "powersave" if now.kept_low.contains(cpu) => {
             let low = now.spans()?.iter().find(|span| span.cpus.contains(cpu))?.low_khz;
             let high = was.spans()?.iter().find(|span| span.cpus.contains(cpu))?.high_khz;
-            say!("the lowest clock always: {} instead of up to {}", show_khz(low), show_khz(high))
+            say!("the lowest clock always: {} instead of up to {}", show_khz(low), with_turbo(was, high))
         }
         "powersave" => {
             word!("the driver's own algorithm follows the load: fewer watts at low load, a ramp before full speed")
@@ -178,38 +188,64 @@ fn governor(change: &Change, was: &Outlook, now: &Outlook) -> Option<String> {
     })
 }
 
-/// The upper end of what all CPUs may run at, where it is the same on all.
-fn highest(was: &Outlook, now: &Outlook) -> Option<String> {
-    let end = |outlook: &Outlook| uniform(outlook.spans()?.iter().map(|span| span.high_khz));
-    let (before, after) = (end(was)?, end(now)?);
-    // Under acpi-cpufreq turbo lies beyond the highest step, and is had by asking for that.
-    let shown = |outlook: &Outlook, khz: u64| {
-        let is_top = |window: &Window| outlook.is_step_table(window) && window.top_khz == Some(khz);
-        let has_turbo = outlook.facts.freq.is_turbo_allowed() == Some(true) && outlook.clocks.iter().all(is_top);
-        if has_turbo { say!("{} and turbo", show_khz(khz)) } else { show_khz(khz) }
+/// What CPUs may run at most or at least before and after, where it changes, with the CPUs; none where a limit is not known.
+fn ends(was: &Outlook, now: &Outlook, of: impl Fn(&Span) -> u64) -> Option<Vec<(u64, u64, CpuSet)>> {
+    let mut all: Vec<(u64, u64, CpuSet)> = Vec::new();
+    let after = now.spans()?;
+    for span in was.spans()? {
+        for then in &after {
+            let cpus = span.cpus.and(&then.cpus);
+            let (before, after) = (of(&span), of(then));
+            match all.iter_mut().find(|(known, to, _)| (*known, *to) == (before, after)) {
+                _ if cpus.is_empty() || before == after => {}
+                Some((.., set)) => *set = set.union(&cpus),
+                None => all.push((before, after, cpus)),
+            }
+        }
+    }
+    Some(all).filter(|all| !all.is_empty())
+}
+
+/// Each change with its CPUs, where it is not the same on all.
+fn by_cpus(host: &Host<'_>, changes: Vec<(u64, u64, CpuSet)>, say_one: impl Fn(u64, u64) -> String) -> String {
+    let cpus = &host.facts.cpus;
+    let is_all = changes.len() == 1 && changes.iter().all(|(.., set)| cpus.running().all(|cpu| set.contains(cpu)));
+    let one = |(before, after, set): (u64, u64, CpuSet)| {
+        let says = say_one(before, after);
+        if is_all { says } else { say!("{says} on {}", cpus.extent(&set)) }
     };
-    let (to, from) = (shown(now, after), shown(was, before));
-    match after.cmp(&before) {
-        Ordering::Less => Some(say!("at most {to} instead of {from}: less speed, fewer watts")),
-        Ordering::Greater => Some(say!("up to {to} instead of {from}: more watts under load")),
-        Ordering::Equal => None,
-    }
+    changes.into_iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-fn lowest(was: &Outlook, now: &Outlook) -> Option<String> {
-    let end = |outlook: &Outlook| uniform(outlook.spans()?.iter().map(|span| span.low_khz));
-    let (before, after) = (end(was)?, end(now)?);
-    let (to, from) = (show_khz(after), show_khz(before));
-    match after.cmp(&before) {
-        Ordering::Less => Some(say!("down to {to} instead of {from}: fewer watts at low load, a slow start")),
-        Ordering::Greater => Some(say!("never below {to} instead of {from}: more watts at low load, no slow start")),
-        Ordering::Equal => None,
-    }
+/// An upper limit as people read it: under acpi-cpufreq turbo lies beyond the highest step, and is had by asking for that.
+fn with_turbo(outlook: &Outlook, khz: u64) -> String {
+    let here = |window: &&Window| window.max().is_some_and(|bound| bound.khz == khz);
+    let mut windows = outlook.clocks.iter().filter(here).peekable();
+    let has_turbo = windows.peek().is_some() && windows.all(|window| window.has_turbo_beyond(&outlook.facts));
+    if has_turbo { say!("{} and turbo", show_khz(khz)) } else { show_khz(khz) }
 }
 
-fn uniform(mut all: impl Iterator<Item = u64>) -> Option<u64> {
-    let first = all.next()?;
-    all.all(|other| other == first).then_some(first)
+/// The upper end of what CPUs may run at.
+fn highest(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
+    let changes = ends(was, now, |span| span.high_khz)?;
+    Some(by_cpus(host, changes, |before, after| {
+        let (to, from) = (with_turbo(now, after), with_turbo(was, before));
+        match after < before {
+            true => say!("at most {to} instead of {from}: less speed, fewer watts"),
+            false => say!("up to {to} instead of {from}: more watts under load"),
+        }
+    }))
+}
+
+fn lowest(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
+    let changes = ends(was, now, |span| span.low_khz)?;
+    Some(by_cpus(host, changes, |before, after| {
+        let (to, from) = (show_khz(after), show_khz(before));
+        match after < before {
+            true => say!("down to {to} instead of {from}: fewer watts at low load, a slow start"),
+            false => say!("never below {to} instead of {from}: more watts at low load, no slow start"),
+        }
+    }))
 }
 
 /// The clock that is lost, from the processor's registers, of one CPU, which asking wakes.
@@ -220,16 +256,17 @@ fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     if let Some(turbo) = turbo::of(facts, register) {
         return Some(turbo.lost());
     }
-    // Kinds of core have clocks of their own. How many cores may be busy at the highest one is not known here.
+    // Kinds of core have clocks of their own, and with SST-BF cores of one kind. How many may be busy at the highest clock is
+    // not known here.
+    let policies = &facts.freq.policies;
+    let tops = policies.by_cpu(&policies.hardware_max_khz);
     let mut all: Vec<(u64, u64, CpuSet)> = Vec::new();
-    for window in &was.clocks {
-        let cpu = window.cpus.first()?;
-        let top = facts.freq.policies.by_cpu(&facts.freq.policies.hardware_max_khz).of(cpu)?.get().copied()?;
-        let base = was.base_khz(window)?;
+    for cpu in was.clocks.iter().flat_map(|window| window.cpus.iter()) {
+        let (top, base) = (tops.of(cpu)?.get().copied()?, was.base_khz_of(cpu)?);
         match all.iter_mut().find(|(known, low, _)| (*known, *low) == (top, base)) {
             _ if top <= base => {}
-            Some((.., cpus)) => *cpus = cpus.union(&window.cpus),
-            None => all.push((top, base, window.cpus.clone())),
+            Some((.., cpus)) => cpus.insert(cpu),
+            None => all.push((top, base, [cpu].into_iter().collect())),
         }
     }
     let is_one = all.len() == 1;

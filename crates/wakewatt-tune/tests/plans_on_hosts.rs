@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::virt::Virt;
 use wakewatt_core::plan;
 use wakewatt_core::rules::{Answer, judge};
 use wakewatt_core::source::Tree;
@@ -339,10 +340,13 @@ impl Kernel {
                 Some("0") | None => NONE_US,
                 Some(us) => us.parse().unwrap(),
             };
-            let is_off = self.text(&format!("{state}/disable")).as_deref() == Some("1");
+            // haltpoll looks at neither switches nor limits, but for a limit of 0.
+            let is_haltpoll = self.text(&format!("{CPU}/cpuidle/current_governor")).as_deref() == Some("haltpoll");
+            let is_off = !is_haltpoll && self.text(&format!("{state}/disable")).as_deref() == Some("1");
             let us = self.number(path).unwrap_or(0);
             let is_reached = !cut.contains(cpu) && (index == "0" || !is_polling);
-            let is_open = is_reached && !is_off && us <= global_us.min(own_us);
+            let limit_us = global_us.min(own_us);
+            let is_open = is_reached && !is_off && (us <= limit_us || (is_haltpoll && limit_us > 0));
             if is_off && is_ladder && index != "0" {
                 cut.insert(cpu.to_string());
             }
@@ -529,6 +533,10 @@ fn the_price_of_a_state_says_where_its_pauses_go() {
     let mut n = [0, 0];
     for (name, tree, _) in hosts() {
         let host = Host::read(&tree);
+        // There the hypervisor decides.
+        if Virt::is_guest(&host.facts.virt) == Some(true) {
+            continue;
+        }
         for state in &host.facts.idle.states {
             let Ok(request) = Request::parse(&format!("idle.state.{}=off", state.label())) else { continue };
             let planned = planning::plan(&host, "test", &[request], None);
@@ -544,6 +552,10 @@ fn the_price_of_a_state_says_where_its_pauses_go() {
             for cpu in before.keys() {
                 let (was, is) = (of(&before, cpu), of(&after, cpu));
                 let Some(closed) = was.difference(&is).next() else { continue };
+                // POLL takes over the shortest pauses only.
+                let is_polling =
+                    |index: &u32| kernel.text(&format!("{cpu}/cpuidle/state{index}/name")).as_deref() == Some("POLL");
+                let is: BTreeSet<u32> = is.iter().copied().filter(|index| !is_polling(index)).collect();
                 let is_shallowest = is.iter().all(|other| other > closed) && !is.is_empty();
                 let says_deeper = step.price.contains("end in a deeper state");
                 if is_shallowest {

@@ -10,7 +10,7 @@ use crate::facts::idle::IdleState;
 use crate::glossary::{Family, Only, Term};
 use crate::package_states;
 use crate::sheet::{Cell, Row};
-use crate::units::{show_ns, three_digits};
+use crate::units::{show_khz, show_ns, three_digits};
 use wakewatt_words::{say, word};
 
 /// What was found.
@@ -26,7 +26,13 @@ impl Told {
     }
     /// Rows of the sheets whose id starts so.
     fn rows(&mut self, facts: &Snapshot, starts: &[&str]) {
-        let is_wanted = |row: &Row| starts.iter().any(|s| row.id.starts_with(s));
+        // What another maker's driver would say is not unknown here, but nothing.
+        let processor = facts.topology.processor();
+        let is_foreign = |id: &str| {
+            (id.starts_with("freq.intel_pstate") && processor.is_some_and(|p| !p.is_intel()))
+                || (id.starts_with("freq.amd_pstate") && processor.is_some_and(|p| !p.is_amd()))
+        };
+        let is_wanted = |row: &Row| starts.iter().any(|s| row.id.starts_with(s)) && !is_foreign(&row.id);
         for (_, sheet) in facts.sheets() {
             for row in sheet.rows.into_iter().filter(is_wanted) {
                 match &row.cell {
@@ -66,7 +72,16 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
         Family::SystemState => system(&mut told, facts),
         Family::Kernel => kernel(&mut told, term, facts),
         Family::Frequency if term.name == "frequency limits" => limits(&mut told, facts),
-        Family::Frequency => told.rows(facts, rows_of(term.name)),
+        Family::Frequency => {
+            let has = |flag: &str| facts.topology.has_flag(flag);
+            if term.name == "EPP" && has("hwp") == Some(true) && has("hwp_epp") == Some(false) {
+                told.say(
+                    word!("here"),
+                    word!("the processor takes no preference (no hwp_epp): its words write the bias, EPB"),
+                );
+            }
+            told.rows(facts, rows_of(term.name));
+        }
         Family::Energy | Family::Hardware => told.rows(facts, rows_of(term.name)),
     }
     if told.here.is_empty() && told.cannot_tell.is_empty() {
@@ -80,7 +95,11 @@ fn limits(told: &mut Told, facts: &Snapshot) {
     for window in clock_window::of(facts) {
         let word = |bound: Option<Bound>| bound.map_or_else(|| word!("not known").into(), |bound| bound.to_string());
         let on = say!("in force on {cpus}", cpus = window.cpus.named());
-        told.say(on, say!("{low} to {high}", low = word(window.min()), high = word(window.max())));
+        let high = match window.max().filter(|_| window.has_turbo_beyond(facts)) {
+            Some(bound) => say!("{} and turbo", show_khz(bound.khz)),
+            None => word(window.max()),
+        };
+        told.say(on, say!("{low} to {high}", low = word(window.min())));
     }
     told.rows(facts, &["freq.intel_pstate.max_perf", "freq.intel_pstate.min_perf"]);
 }

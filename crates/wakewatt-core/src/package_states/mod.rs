@@ -68,10 +68,25 @@ pub struct Package {
 pub struct Hold {
     /// Surely, or perhaps.
     pub certainty: Certainty,
+    /// Which setting it is.
+    #[serde(skip)]
+    pub by: KeptBy,
     /// What it is, one sentence part.
     pub what: String,
     /// Where that is seen: a path or a register.
     pub path: String,
+}
+
+/// What kind of setting keeps a package shallow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum KeptBy {
+    /// The limit in MSR 0xE2.
+    Limit,
+    /// CPUs that may not enter a state that lets the package follow.
+    Idle,
+    /// The rest: no idle driver, a table without such a state, links, the tick.
+    #[default]
+    Other,
 }
 
 /// How sure a hold is.
@@ -147,7 +162,7 @@ fn package(
     let mut allowed = Some(deepest.to_string());
     if let Some(limit) = limit {
         if rank(limit) < rank(deepest) {
-            package.keeps(say!("the firmware's limit is {limit}"), "msr 0xe2");
+            package.keeps(KeptBy::Limit, say!("the firmware's limit is {limit}"), "msr 0xe2");
             allowed = Some(limit.into());
         }
     }
@@ -158,7 +173,7 @@ fn package(
             Some(NoStates::NotRecorded) => {
                 package.may(word!("CPUs have no idle driver, or the recording left it out").into(), path)
             }
-            _ => package.keeps(word!("CPUs have no idle driver").into(), path),
+            _ => package.keeps(KeptBy::Other, word!("CPUs have no idle driver").into(), path),
         }
         allowed = None;
     } else if facts.idle.states.is_empty() {
@@ -166,6 +181,7 @@ fn package(
     }
     if !facts.idle.states.is_empty() && pairings.iter().all(|p| rank(&p.package_state) < rank(deepest)) {
         package.keeps(
+            KeptBy::Other,
             say!("no idle state that is registered lets it go to {deepest}"),
             "/sys/devices/system/cpu/cpu*/cpuidle/state*/desc",
         );
@@ -190,7 +206,8 @@ fn package(
         let best = pairings.iter().map(|p| rank(&p.package_state)).max().unwrap_or(0);
         if rank(lets) < best {
             let (why, path) = kept_by(&group);
-            package.keeps(say!("{on} may go no deeper than {name} ({why})", on = on.named()), path);
+            let what = say!("{on} may go no deeper than {name} ({why})", on = on.named());
+            package.keeps(KeptBy::Idle, what, path);
         }
         if allowed.as_deref().is_some_and(|a| rank(lets) < rank(a)) {
             allowed = Some(lets.into());
@@ -215,11 +232,11 @@ fn kept_by(group: &Enterable) -> (String, &'static str) {
 }
 
 impl Package {
-    fn keeps(&mut self, what: String, path: &str) {
-        self.holds.push(Hold { certainty: Certainty::Keeps, what, path: path.into() });
+    fn keeps(&mut self, by: KeptBy, what: String, path: &str) {
+        self.holds.push(Hold { certainty: Certainty::Keeps, by, what, path: path.into() });
     }
     fn may(&mut self, what: String, path: &str) {
-        self.holds.push(Hold { certainty: Certainty::May, what, path: path.into() });
+        self.holds.push(Hold { certainty: Certainty::May, by: KeptBy::Other, what, path: path.into() });
     }
 
     /// What keeps a package shallow on some platforms, or at times.
@@ -256,7 +273,7 @@ impl Package {
 }
 
 /// Depth of a package state by its name; "unlimited" is deeper than all.
-fn rank(name: &str) -> u32 {
+pub fn rank(name: &str) -> u32 {
     let number =
         |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0u32);
     match (name.strip_prefix("less than PC"), name.strip_prefix("PC")) {

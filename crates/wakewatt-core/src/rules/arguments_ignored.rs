@@ -131,7 +131,15 @@ impl Rule for ArgumentsIgnored {
             .iter()
             .fold(finding, |finding, ignored| finding.on("/proc/cmdline", say!("{}: {}", ignored.word, ignored.why)))
             .remedy(
-                word!("Find out what it was meant to do, and take it off the command line or set it where it acts."),
+                match found.iter().any(|ignored| ignored.name == "amd_pstate") && evidence.facts.topology.processor().is_some_and(|p| p.is_amd()) {
+                    true => word!(
+                        "dmesg says why amd_pstate did not load: CPPC off in the BIOS, a kernel built without it, or a processor \
+                         that it does not know. Mend that, or take it off the command line."
+                    ),
+                    false => {
+                        word!("Find out what it was meant to do, and take it off the command line or set it where it acts.")
+                    }
+                },
                 word!("A reboot."),
                 word!("wakewatt inspect boot idle freq after the reboot"),
             )

@@ -18,6 +18,7 @@ use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::samples::titles;
+use crate::turbo;
 use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
 
@@ -219,6 +220,8 @@ impl DeepIdleVsLatency {
                 finding = finding.on(what, say!("median {} of {}", show_ns(median), sample.latency.n));
             }
         }
+        // A table without POLL sleeps in its first state whatever the limit.
+        let spins = budget::resolve(limit, &evidence.facts.idle).iter().any(|r| r.is_polling);
         let resolution = budget::sentence_here(limit, &evidence.facts);
         let is_guest = evidence.facts.virt.is_guest() == Some(true);
         // To poll on every CPU is proposed as a plan only where the experiment has shown the gain.
@@ -232,7 +235,7 @@ impl DeepIdleVsLatency {
         }
         // The line to paste reaches what the sentence names, for as long.
         let reach = finding.plan.as_ref().map(|plan| plan.reach(&evidence.facts.cpus));
-        let mut what = match (reach, limit == LatencyLimit::Poll) {
+        let mut what = match (reach, limit == LatencyLimit::Poll && spins) {
             (Some(cpus), false) => say!("Set a latency limit on {cpus}, until it is undone: {resolution}."),
             (None, false) => say!("Set a latency limit while the latency-sensitive work runs: {resolution}."),
             (Some(cpus), true) => say!(
@@ -251,10 +254,13 @@ impl DeepIdleVsLatency {
             what = joined(&what, host);
         }
         let mut price = match limit {
-            LatencyLimit::Poll => match is_guest {
+            LatencyLimit::Poll if spins => match is_guest {
                 true => word!("Every idle CPU spins: the host pays with CPU time.").to_string(),
                 false => word!("Every idle CPU spins: full power, no turbo headroom for its neighbours.").to_string(),
             },
+            _ if !turbo::has_headroom(&evidence.facts) => {
+                word!("More watts when idle. How many: measure before and after.").to_string()
+            }
             _ => word!(
                 "More watts when idle; less turbo headroom for a single busy core. How many watts: measure before and \
                 after."

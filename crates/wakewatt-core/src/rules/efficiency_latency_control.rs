@@ -34,9 +34,7 @@ impl Die<'_> {
     }
     /// The clock is kept up: no floor, and no utilisation is low.
     fn is_latency_optimised(&self) -> bool {
-        let is_high_always = self.domain.elc_high_threshold_ratio.get() == Some(&0.0)
-            && self.domain.is_elc_high_threshold_on.get() == Some(&true);
-        self.low == 0.0 && (is_high_always || self.floor >= self.max)
+        self.domain.is_latency_optimised() == Some(true)
     }
     /// Does the clock fall when the die is idle?
     fn falls(&self) -> bool {

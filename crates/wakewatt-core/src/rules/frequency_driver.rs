@@ -43,7 +43,14 @@ impl Rule for FrequencyDriver {
         };
         let has_cppc = !freq.cppc.highest_perf.is_unknown();
         let is_amd = evidence.facts.topology.processor().is_some_and(|p| p.vendor.as_deref() == Some("AuthenticAMD"));
-        let is_shared_memory = evidence.facts.topology.has_flag("cppc") == Some(false);
+        let has_no_flag = evidence.facts.topology.has_flag("cppc") == Some(false);
+        // From these models on CPPC is a register, and without the flag the BIOS keeps it off (drivers/cpufreq/amd-pstate.c).
+        let is_register = evidence.facts.topology.processor().is_some_and(|p| match (p.family, p.model) {
+            (Some(0x19), Some(model)) => matches!(model, 0x10..=0x1f | 0x40..=0xaf),
+            (Some(family), _) => family >= 0x1a,
+            _ => false,
+        });
+        let is_shared_memory = has_no_flag && !is_register;
         let is_asked = evidence.facts.boot.argument("amd_pstate").is_some_and(|mode| mode != "disable");
         let (title, what) = match driver {
             driver if is_autonomous(driver) => return Answer::no(say!("{driver} lets the hardware choose")),
@@ -72,14 +79,13 @@ impl Rule for FrequencyDriver {
                         frequency empty (0); a newer BIOS may fill them in"
                 ));
             }
-            "acpi-cpufreq" if is_amd && has_cppc && is_asked => (
-                word!(
-                    "acpi-cpufreq is in charge although amd_pstate= is on the command line: that driver did not load"
-                ),
-                word!(
-                    "dmesg says why amd_pstate refused: CPPC off in the BIOS, a kernel built without it, or a processor that \
-                     it does not know."
-                ),
+            // rule.arguments-ignored has the finding.
+            "acpi-cpufreq" if is_amd && has_cppc && is_asked => {
+                return Answer::no(word!("amd_pstate= is on the command line, and that driver did not load"));
+            }
+            "acpi-cpufreq" if is_amd && has_cppc && has_no_flag && is_register => (
+                word!("acpi-cpufreq is in charge, and the BIOS keeps CPPC off (no flag cppc)"),
+                word!("Enable CPPC in the BIOS, then boot with amd_pstate=active (kernel 6.3 and later) and compare."),
             ),
             "acpi-cpufreq" if is_amd && has_cppc && is_shared_memory => (
                 word!(
@@ -116,7 +122,7 @@ impl Rule for FrequencyDriver {
             let is_filled = freq.cppc.nominal_khz.known().any(|(_, khz)| *khz > 0)
                 && freq.cppc.lowest_khz.known().any(|(_, khz)| *khz > 0);
             let knows_active = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(6, 3, 0));
-            if knows_active && is_filled && !is_shared_memory && evidence.facts.boot.argument("amd_pstate").is_none() {
+            if knows_active && is_filled && !has_no_flag && evidence.facts.boot.argument("amd_pstate").is_none() {
                 finding = finding.boot("amd_pstate=active", word!("let CPPC choose the clock"));
             }
         }

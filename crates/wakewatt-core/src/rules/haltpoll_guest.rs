@@ -81,11 +81,16 @@ impl Rule for HaltpollGuest {
         }
         finding
             .remedy(
-                say!(
-                    "To wake faster after short pauses: governor haltpoll and a value such as 200000 in \
-                    {PARAMETER}. What a longer sleep costs is set on the host (kvm.halt_poll_ns, its idle \
-                    states)."
-                ),
+                match polls {
+                    Some(ns) if ns > 0 && governor == "haltpoll" => say!(
+                        "Nothing, if short pauses are what counts. A larger value in {PARAMETER} covers longer ones; what a \
+                         halt costs beyond is set on the host (its idle states)."
+                    ),
+                    _ => say!(
+                        "To wake faster after short pauses: governor haltpoll and a value such as 200000 in {PARAMETER}. What \
+                         a longer sleep costs is set on the host (its idle states)."
+                    ),
+                },
                 word!("The host spends CPU time for each pause; on a shared host that may come back as steal."),
                 word!("wakewatt measure wakeup with pauses below and above the polling time"),
             )

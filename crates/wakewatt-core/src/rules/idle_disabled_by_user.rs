@@ -63,6 +63,15 @@ fn by_limit(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> String {
     }
 }
 
+/// Do deeper states take over the pauses of these: is a deeper one on, and no shallower one but POLL?
+fn is_shallow(states: &[IdleState], found: &[(&IdleState, CpuSet)]) -> bool {
+    let Some(first) = found.iter().map(|(state, _)| state.index).min() else { return false };
+    let is_found = |state: &&IdleState| found.iter().any(|(other, _)| other.index == state.index);
+    let is_on = |state: &&IdleState| !is_found(state) && state.is_disabled.known().any(|(_, off)| !off);
+    let others: Vec<u32> = states.iter().filter(is_on).filter(|s| s.label() != "POLL").map(|s| s.index).collect();
+    !others.is_empty() && others.iter().all(|index| *index > first)
+}
+
 pub(super) struct IdleDisabledByUser;
 
 impl Rule for IdleDisabledByUser {
@@ -94,6 +103,9 @@ impl Rule for IdleDisabledByUser {
                 None => Answer::no(word!("every state that is on by default is on")),
             };
         }
+        if evidence.facts.idle.governor.get().is_some_and(|governor| governor == "haltpoll") {
+            return Answer::no(word!("states are disabled, but the idle governor haltpoll does not ask"));
+        }
         let all_cpus = &evidence.facts.cpus;
         let words: Vec<String> = found
             .iter()
@@ -101,9 +113,19 @@ impl Rule for IdleDisabledByUser {
             .collect();
         let title = say!("Disabled after boot: {}", words.join(", "));
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
-        let cost = Cost::unknown(word!(
-            "idle power that the state would save; uneven wake-ups where CPUs differ; not measured"
-        ));
+        let (cost, price) = match is_shallow(states, &found) {
+            true => (
+                word!(
+                    "wake-ups after short pauses, which end in a deeper state now; uneven where CPUs differ; not measured"
+                ),
+                word!("Enabling it again: faster wake-ups after short pauses, more watts in them."),
+            ),
+            false => (
+                word!("idle power that the state would save; uneven wake-ups where CPUs differ; not measured"),
+                word!("Enabling it again: fewer watts, slower wake-ups."),
+            ),
+        };
+        let cost = Cost::unknown(cost);
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
         for (state, cpus) in &found {
             let path = format!(
@@ -120,7 +142,7 @@ impl Rule for IdleDisabledByUser {
                     word!("Find out whether a tool means it (see rule.tuning-daemons)."),
                     &by_limit(&evidence.facts, &found),
                 ),
-                word!("Enabling it again: fewer watts, slower wake-ups."),
+                price,
                 word!("wakewatt inspect idle, then wakewatt measure wakeup"),
             )
             .yes()

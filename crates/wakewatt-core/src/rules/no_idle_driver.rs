@@ -97,7 +97,10 @@ impl Rule for NoIdleDriver {
                 }
                 _ => what_to_look_for(is_intel, is_x86).into(),
             },
-            word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
+            match is_kvm {
+                true => word!("With cpuidle-haltpoll idle CPUs poll before they halt: faster wake-ups, and the host pays with CPU time."),
+                false => word!("With a driver the CPUs may sleep deeper than HLT: fewer watts, slower wake-ups."),
+            },
             word!("wakewatt inspect idle boot; wakewatt measure wakeup"),
         )
         .yes()

@@ -12,6 +12,7 @@ use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::TableRow;
+use crate::package_states::{self, Certainty, Hold, KeptBy};
 use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
 
@@ -33,6 +34,15 @@ fn may_sleep(facts: &Snapshot) -> Option<bool> {
         return Some(true);
     }
     (!limit.is_unknown() && limit.known().all(|(_, l)| l.allows_pc6() == Some(false))).then_some(false)
+}
+
+/// What keeps every package from its deepest sleep, of the settings that the kernel decides by; the limit has answers of its own.
+fn kept_by_settings(facts: &Snapshot) -> Option<String> {
+    let packages = package_states::read(facts).packages;
+    let is_by_idle = |hold: &&Hold| hold.certainty == Certainty::Keeps && hold.by == KeptBy::Idle;
+    let holds: Option<Vec<&Hold>> = packages.iter().map(|package| package.holds.iter().find(is_by_idle)).collect();
+    let first = holds?.first()?.what.clone();
+    Some(say!("a package sleeps when all of its CPUs may, and no package has only such CPUs: {first}"))
 }
 
 /// The row of a state that some CPU can enter.
@@ -58,6 +68,9 @@ impl Rule for PackageC6 {
         let all = enterable::of(facts);
         if all.iter().all(|group| group.states.is_empty()) {
             return Answer::cannot_tell(word!("no idle state is listed"), word!("wakewatt inspect idle"));
+        }
+        if let Some(why) = kept_by_settings(facts) {
+            return Answer::no(why);
         }
         let pair = APART.iter().find_map(|(_, package)| open(&all, package).map(|row| (package, row)));
         match (pair, may_sleep(facts)) {

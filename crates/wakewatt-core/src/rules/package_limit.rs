@@ -80,7 +80,7 @@ impl Rule for PackageLimit {
         }
         let how = match locked {
             Some(true) => word!(", and locks it until reset"),
-            Some(false) => word!(", not locked"),
+            Some(false) => word!(", not locked: by firmware, or set since"),
             None => "",
         };
         let reach = extent::of_register(facts, limit, &awake);
@@ -89,10 +89,11 @@ impl Rule for PackageLimit {
                 Weight::Note,
                 say!(
                     "{}: the deepest package C-state is {deepest} on {reach}{how}",
-                    if deepest.is_awake() {
-                        word!("Firmware keeps the packages awake")
-                    } else {
-                        word!("Firmware keeps the packages from deep sleep")
+                    match (deepest.is_awake(), locked) {
+                        (true, Some(false)) => word!("The package limit keeps the packages awake"),
+                        (false, Some(false)) => word!("The package limit keeps the packages from deep sleep"),
+                        (true, _) => word!("Firmware keeps the packages awake"),
+                        (false, _) => word!("Firmware keeps the packages from deep sleep"),
                     }
                 ),
             ),
@@ -168,7 +169,7 @@ mod tests {
         assert!(finding.remedy.contains("in the BIOS") && finding.plan.is_none());
         let acpi = idle("acpi_idle", &states) + &host(85, "400");
         let Answer::Yes(finding) = PackageLimit.check(&evidence(&acpi)) else { panic!() };
-        assert!(finding.title.ends_with("not locked") && !finding.evidence.iter().any(|b| b.says.contains("92us")));
+        assert!(finding.title.contains("not locked") && !finding.evidence.iter().any(|b| b.says.contains("92us")));
     }
 
     #[test]

@@ -8,7 +8,9 @@
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, percent};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
-use crate::turbo;
+use crate::fact::Fact;
+use crate::facts::freq::Freq;
+use crate::turbo::{self, Turbo};
 use wakewatt_words::{say, word};
 
 pub(super) struct TurboOff;
@@ -45,23 +47,27 @@ impl Rule for TurboOff {
             }
         };
         let cppc = freq.cppc.nominal_perf.uniform().zip(freq.cppc.highest_perf.known().map(|(_, v)| v).max());
-        let base = freq.policies.base_khz.uniform().zip(freq.policies.hardware_max_khz.known().map(|(_, v)| v).max());
-        let cost = match (turbo::of_facts(&evidence.facts), cppc.or(base)) {
-            (Some(turbo), _) => {
-                let lost = turbo.lost_ratio();
-                Cost::predicted_ratio(lost, say!("{} of the clock: {}; not measured", percent(lost), turbo.lost()))
-            }
-            (None, Some((low, high))) if low < high => {
-                let lost = 1.0 - *low as f64 / *high as f64;
-                Cost::predicted_ratio(
-                    lost,
-                    say!(
+        let lost = lost_by_policy(freq);
+        let range = lost.iter().copied().reduce(f64::min).zip(lost.iter().copied().reduce(f64::max));
+        let cost = match (
+            turbo::of_facts(&evidence.facts).filter(|_| range.is_none_or(|(low, high)| high - low < 0.01)),
+            range,
+        ) {
+            (None, Some((low, high))) => Cost::predicted_ratio(
+                high,
+                match percent(low) == percent(high) {
+                    true => say!(
                         "up to {} of the clock when few cores are busy, computed from the claimed levels; not measured",
-                        percent(lost)
+                        percent(high)
                     ),
-                )
-            }
-            _ => Cost::unknown(word!("the clock above the base frequency; not measured")),
+                    false => say!(
+                        "up to {} to {} of the clock, by the CPU, when few cores are busy, computed from the claimed levels; not measured",
+                        percent(low),
+                        percent(high)
+                    ),
+                },
+            ),
+            (turbo, _) => by_ratios(turbo, cppc),
         };
         let is_by_policy = path.contains("policy");
         let on = if is_by_policy { on_cpus(&evidence.facts, &cpus) } else { None };
@@ -80,6 +86,38 @@ impl Rule for TurboOff {
                 word!("wakewatt inspect freq"),
             )
             .yes()
+    }
+}
+
+/// The share of the clock that each policy loses without turbo, by the base frequency that the kernel shows for it.
+fn lost_by_policy(freq: &Freq) -> Vec<f64> {
+    let policies = &freq.policies;
+    let of = |policy: u32| {
+        let base = policies.base_khz.of(policy).and_then(Fact::get)?;
+        let top = policies.hardware_max_khz.of(policy).and_then(Fact::get).filter(|top| *top > base)?;
+        Some(1.0 - *base as f64 / *top as f64)
+    };
+    policies.max_khz.0.iter().flat_map(|group| group.cpus.iter()).filter_map(of).collect()
+}
+
+/// What is lost by the processor's own ratios, else by the levels of CPPC.
+fn by_ratios(turbo: Option<Turbo>, cppc: Option<(&u64, &u64)>) -> Cost {
+    match (turbo, cppc) {
+        (Some(turbo), _) => {
+            let lost = turbo.lost_ratio();
+            Cost::predicted_ratio(lost, say!("{} of the clock: {}; not measured", percent(lost), turbo.lost()))
+        }
+        (None, Some((low, high))) if low < high => {
+            let lost = 1.0 - *low as f64 / *high as f64;
+            Cost::predicted_ratio(
+                lost,
+                say!(
+                    "up to {} of the clock when few cores are busy, computed from the claimed levels; not measured",
+                    percent(lost)
+                ),
+            )
+        }
+        _ => Cost::unknown(word!("the clock above the base frequency; not measured")),
     }
 }
 

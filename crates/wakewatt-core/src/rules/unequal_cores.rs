@@ -156,6 +156,11 @@ impl Rule for UnequalCores {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
+        // Where turbo is on in some policies only, the frequencies say that, and rule.turbo-off has the finding.
+        let boost = &facts.freq.policies.is_boost_on;
+        if boost.known().any(|(_, on)| *on) && boost.known().any(|(_, on)| !*on) && facts.topology.kinds.is_empty() {
+            return Answer::no(word!("turbo is off in some policies, and frequencies differ with it"));
+        }
         let Some(ranking) =
             kinds(facts).or_else(|| capacities(facts)).or_else(|| base(facts)).or_else(|| favoured(facts))
         else {

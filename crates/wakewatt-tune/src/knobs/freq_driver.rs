@@ -64,7 +64,7 @@ impl Knob for FreqDriver {
             if let Some(driver) = driver.into_iter().find(|driver| has_modes(driver)) {
                 return say!("{path}: {driver} is in charge, but the file is not readable here, or was not recorded");
             }
-            say!("{path}: neither is there; acpi-cpufreq and others have one mode (EPYC servers do not load amd-pstate by default)")
+            say!("{path}: neither is there; acpi-cpufreq and others have one mode")
         })
     }
     fn encode(&self, _: &Host<'_>, site: &Site, word: &str) -> Result<String, String> {

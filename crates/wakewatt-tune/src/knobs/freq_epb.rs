@@ -23,8 +23,8 @@ const ABOUT: About = About {
     stage: Stage::Bias,
     reversible: Reversible::Exactly,
     price: Price {
-        up: "fewer watts, slower reaction of clocks and uncore",
-        down: "more watts, faster reaction of clocks and uncore",
+        up: "fewer watts, slower reaction of the uncore, and of clocks where the hardware takes no preference (EPP)",
+        down: "more watts, faster reaction of the uncore, and of clocks where the hardware takes no preference (EPP)",
     },
     risk: "siblings or the package may share it; firmware may take no notice",
     overlaps: &["EPB"],

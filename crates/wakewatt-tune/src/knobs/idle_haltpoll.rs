@@ -26,7 +26,7 @@ const ABOUT: About = About {
         up: "wake-ups without the hypervisor, paid with processor time of the host",
         down: "less processor time of the host, more wake-ups by the hypervisor",
     },
-    risk: "the host may poll as well (kvm.halt_poll_ns), so that both spin; in force under the haltpoll governor only",
+    risk: "where the host does not offer poll control it may poll as well (kvm.halt_poll_ns), so that both spin",
     overlaps: &[],
     moves: &[],
     source: "Documentation/virt/guest-halt-polling.rst",

@@ -36,7 +36,7 @@ const COMMON: About = About {
     reversible: Reversible::Exactly,
     price: Price {
         up: "fewer watts while a package idles; wake-ups wait for the package",
-        down: "tens of watts more per idle package, no wait for a package to wake",
+        down: "more watts while a package idles, no wait for a package to wake",
     },
     risk: "locked by firmware on most servers; refused under kernel lockdown; lost in suspend",
     overlaps: &["idle states"],

@@ -49,7 +49,7 @@ pub static MIN: UncoreLimit = UncoreLimit {
         id: "uncore.min",
         title: "lowest uncore frequency",
         price: Price {
-            up: "more watts on an idle host (tens per package), no slow first memory access",
+            up: "more watts on an idle host, no slow first memory access",
             down: "fewer watts on an idle host, a slow first memory access",
         },
         ..COMMON

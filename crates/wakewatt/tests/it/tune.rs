@@ -138,7 +138,7 @@ fn nobody_may_look_and_is_told_what_changing_needs() {
     );
     let refused = as_nobody(&["tune", "apply", "--set", "idle.governor=menu"]);
     assert_eq!(refused.code, Some(7), "{refused:?}");
-    assert!(refused.err.contains("needs root"), "{refused:?}");
+    assert!(refused.err.contains("use sudo"), "{refused:?}");
 }
 
 /// Everything that tune may change on this kind of machine, but for the journals themselves.

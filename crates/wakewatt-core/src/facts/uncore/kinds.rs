@@ -67,6 +67,15 @@ impl UncoreDomain {
     pub fn has_elc(&self) -> bool {
         self.elc_floor_khz.is_known()
     }
+
+    /// Does efficiency latency control keep the clock up, whatever the limits below: no floor, and no utilisation is low? None
+    /// where its settings are not known.
+    pub fn is_latency_optimised(&self) -> Option<bool> {
+        let (floor, max) = (*self.elc_floor_khz.get()?, *self.max_khz.get()?);
+        let is_high_always =
+            self.elc_high_threshold_ratio.get() == Some(&0.0) && self.is_elc_high_threshold_on.get() == Some(&true);
+        Some(*self.elc_low_threshold_ratio.get()? == 0.0 && (is_high_always || floor >= max))
+    }
 }
 
 impl Uncore {
