@@ -498,6 +498,26 @@ mod tests {
     }
 
     #[test]
+    fn what_governors_do_where_nothing_fits() {
+        let governor = |name: &str| format!("//- {ROOT}/cpuidle/current_governor\n{name}\n");
+        let poll_off = file(0, 0, "disable", "1") + &file(1, 0, "disable", "1");
+        let all = |us: &str| -> String {
+            (0..2).map(|cpu| format!("//- {ROOT}/cpu{cpu}/power/pm_qos_resume_latency_us\n{us}\n")).collect()
+        };
+        let enters = |facts: &Snapshot| of(facts)[0].deepest().map(|row| row.name.clone());
+        // menu starts from the first state that is enabled, and every governor obeys a limit of 0.
+        let menu = poll_off.clone() + &all("1") + &file(0, 1, "latency", "3") + &file(1, 1, "latency", "3");
+        assert_eq!(enters(&host(&menu)).as_deref(), Some("C1"));
+        assert_eq!(of(&host(&menu))[0].resolution().deepest.unwrap().name, "C1");
+        assert_eq!(enters(&host(&(menu.clone() + &governor("teo")))), None, "teo takes state 0, and spins");
+        assert_eq!(enters(&host(&(poll_off + &all("n/a")))), None);
+        // haltpoll looks at no switch and at no limit but 0.
+        let off: String = (0..2).flat_map(|cpu| (1..4).map(move |s| file(cpu, s, "disable", "1"))).collect();
+        assert_eq!(enters(&host(&(off.clone() + &governor("haltpoll")))).as_deref(), Some("C6"));
+        assert_eq!(enters(&host(&(off + &governor("haltpoll") + &all("n/a")))), None);
+    }
+
+    #[test]
     fn arm_enters_state_0_whatever_the_limit() {
         let text = format!(
             "//- {ROOT}/present\n0\n//- {ROOT}/online\n0\n//- {ROOT}/cpu0/power/pm_qos_resume_latency_us\nn/a\n

@@ -103,7 +103,31 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
         };
         all.push(effect);
     }
+    // A register of idle states may have nothing left to decide once the whole plan is made.
+    for (step, effect) in steps.iter().zip(&mut all).filter(|(_, effect)| effect.none.is_none()) {
+        let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
+        let cpus = moved.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+        if let Some(why) = register_without_effect(host, step, &cpus, &moved, &was) {
+            *effect = Effect::none(NoEffect::Overruled(why));
+        }
+    }
     (all, was)
+}
+
+/// Why a register of idle states decides nothing, as CPUs sleep then.
+fn register_without_effect(
+    host: &Host<'_>,
+    step: &Step,
+    cpus: &CpuSet,
+    moved: &[&Change],
+    now: &Outlook,
+) -> Option<String> {
+    match step.knob.as_str() {
+        "msr.package_limit" => package_awake(host, cpus, moved, now),
+        "msr.c1_demotion" | "msr.c1_undemotion" => nothing_demoted(cpus, now),
+        "msr.c1e_promotion" => c1_not_entered(cpus, now),
+        _ => None,
+    }
 }
 
 /// The step on the energy bias that overwrites a preference, the first of these steps: without `hwp_epp` both are one register.
@@ -234,9 +258,6 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &
         }
         "uncore.min" => uncore_stays(host, moved),
         "uncore.elc" if step.request.name.ends_with(".floor") => uncore_stays(host, moved),
-        "msr.package_limit" => package_awake(host, &cpus, moved, now),
-        "msr.c1_demotion" | "msr.c1_undemotion" => nothing_demoted(&cpus, now),
-        "msr.c1e_promotion" => c1_not_entered(&cpus, now),
         _ => None,
     };
     match none {
@@ -363,9 +384,10 @@ fn package_awake(host: &Host<'_>, cpus: &CpuSet, moved: &[&Change], now: &Outloo
     let shallowest = limits?.into_iter().min()?;
     let packages = package_states::read(&now.facts).packages;
     // The outlook reads no registers, so that what is allowed here is by idle settings alone.
-    let is_kept = |package: &Package| {
-        package.allowed.as_deref().is_some_and(|allowed| package_states::rank(allowed) <= shallowest)
-    };
+    // "Less than PC6" is the deepest state below it that this model has.
+    let ranks = || codes.limits().map(|limit| package_states::rank(&limit.to_string()));
+    let goes = |allowed: &str| ranks().filter(|rank| *rank <= package_states::rank(allowed)).max();
+    let is_kept = |package: &Package| package.allowed.as_deref().and_then(goes).is_some_and(|rank| rank <= shallowest);
     let says = packages.iter().filter_map(|package| package.holds.first()).map(|hold| hold.what.clone()).next();
     (!packages.is_empty() && packages.iter().all(is_kept)).then(|| match says {
         Some(what) => say!("no package goes as deep by its idle settings: {what}"),

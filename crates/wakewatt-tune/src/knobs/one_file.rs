@@ -42,9 +42,8 @@ pub(super) fn missing(host: &Host<'_>, path: &str, because: &str) -> String {
     let read = text(host.source, path);
     // Named after the maker's driver, or after a register that only its processors have.
     let is_intels = path.contains("/intel_") || path.ends_with("/energy_perf_bias");
-    let foreign = host.facts.topology.processor().filter(|processor| is_intels && !processor.is_intel());
-    if let Some(processor) = foreign {
-        return say!("{path}: for Intel's processors; this one is {processor}");
+    if is_intels && host.facts.topology.processor().is_some_and(|processor| !processor.is_intel()) {
+        return say!("{path}: for Intel's processors only");
     }
     match read {
         Err(e) if e.kind == ErrorKind::NotRecorded => Gap::from_read(path, &e).to_string(),

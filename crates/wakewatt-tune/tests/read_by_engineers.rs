@@ -1,0 +1,95 @@
+//! What engineers of each maker found false in plans for recorded hosts, as they would say it: what changes nothing has no
+//! price, and a price names what it is for.
+#![allow(clippy::unwrap_used)] // A test may.
+
+use std::path::Path;
+use wakewatt_core::source::Tree;
+use wakewatt_tune::knob::Host;
+use wakewatt_tune::planning;
+use wakewatt_tune::request::Request;
+
+/// A recorded host, with every file whose path ends so set to this text.
+fn host(name: &str, edits: &[(&str, &str)]) -> Tree {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/hosts/{name}.host"));
+    let mut tree = wakewatt_host::recorded::open(&path).unwrap();
+    for (end, text) in edits {
+        let found: Vec<String> = tree.files.keys().filter(|path| path.ends_with(end)).cloned().collect();
+        assert!(!found.is_empty(), "{name} has no {end}");
+        found.into_iter().for_each(|path| drop(tree.files.insert(path, Ok((*text).into()))));
+    }
+    tree
+}
+
+/// Why each step has no effect, or its price.
+fn said(tree: &Tree, settings: &[&str]) -> Vec<String> {
+    let requests: Vec<Request> = settings.iter().map(|text| Request::parse(text).unwrap()).collect();
+    let plan = planning::plan(&Host::read(tree), "test", &requests, None);
+    assert_eq!(plan.refused, Vec::<String>::new());
+    let one = |step: &planning::PlannedStep| match &step.no_effect {
+        Some(why) => format!("no effect: {}", why.words()),
+        None => step.price.clone(),
+    };
+    plan.steps.iter().map(one).collect()
+}
+
+#[test]
+fn a_package_that_never_sleeps_has_no_limit_to_pay_for() {
+    let off = host("gnr3", &[("cpuidle/state4/disable", "1")]);
+    let limit = &said(&off, &["msr.package_limit=PC2"])[0];
+    assert!(limit.starts_with("no effect: no package goes as deep by its idle settings: "), "{limit}");
+    let open = host("gnr3", &[]);
+    let limit = &said(&open, &["msr.package_limit=PC2"])[0];
+    assert_eq!(limit, "more watts while a package idles, no wait for a package to wake");
+    // The first step takes the deep states away.
+    let both = said(&open, &["qos.cpu=5us", "msr.package_limit=PC2"]);
+    assert!(both.iter().filter(|says| says.starts_with("no effect: no package")).count() == 1, "{both:?}");
+    let shallow = host("icx2s0", &[("cpuidle/state3/disable", "1")]);
+    assert_eq!(said(&shallow, &["msr.c1_demotion=off"]), ["no effect: no idle state that could be demoted is entered"]);
+}
+
+#[test]
+fn latency_optimised_mode_leaves_the_uncore_nothing_to_fall() {
+    let cwf = host("cwf0", &[]);
+    for setting in ["uncore.min=max", "uncore.min=1GHz"] {
+        let says = &said(&cwf, &[setting])[0];
+        assert!(says.contains("is in latency-optimised mode and keeps the clock up"), "{setting}: {says}");
+    }
+    let gnr = host("gnr3", &[]);
+    let says = &said(&gnr, &["uncore.min@compute=1GHz"])[0];
+    assert_eq!(says, "no effect: the floor of efficiency latency control lies above it");
+}
+
+#[test]
+fn haltpoll_asks_for_no_switch_and_no_other_governor_reads_its_parameters() {
+    let guest = host("vm-haltpoll-2cpu", &[("cpuidle/current_governor", "haltpoll")]);
+    for state in ["POLL", "haltpoll idle"] {
+        let says = &said(&guest, &[&format!("idle.state.{state}=off")])[0];
+        assert!(says.contains("the idle governor haltpoll does not ask"), "{state}: {says}");
+    }
+    let menu = host("vm-haltpoll-2cpu", &[("cpuidle/current_governor", "menu")]);
+    let says = &said(&menu, &["idle.haltpoll.guest_halt_poll_ns=300000"])[0];
+    assert!(says.contains("only the idle governor haltpoll reads it, and menu is in charge"), "{says}");
+}
+
+#[test]
+fn losses_of_unequal_cores_are_told_apart() {
+    let bf = host("icx2s0", &[]);
+    let says = &said(&bf, &["freq.boost=off"])[0];
+    assert!(says.contains("3.5GHz -> 2.1GHz on ") && says.contains("3.5GHz -> 2.7GHz on "), "{says}");
+    let capped = host("icx2s0", &[("intel_pstate/no_turbo", "1")]);
+    let says = &said(&capped, &["freq.max=3GHz"])[0];
+    assert!(says.contains("2.1GHz (turbo off) is in force on") && says.contains("2.7GHz (turbo off)"), "{says}");
+    let says = &said(&capped, &["freq.max=2.5GHz"])[0];
+    assert!(says.contains("at most 2.5GHz instead of 2.7GHz") && says.contains("on 48 of 144 CPUs"), "{says}");
+}
+
+#[test]
+fn turbo_is_had_by_the_highest_step_and_sold_where_it_is() {
+    let rome = host("rome0", &[]);
+    assert!(said(&rome, &["freq.max=2GHz"])[0].starts_with("at most 2GHz instead of 2.25GHz and turbo"));
+    let says = &said(&rome, &["idle.state.C1=off"])[0];
+    assert!(says.contains("short pauses end in a deeper state"), "POLL takes over the shortest only: {says}");
+    let off = host("rome0", &[("cpufreq/boost", "0")]);
+    let says = &said(&off, &["qos.cpu=5us"])[0];
+    assert!(says.contains("more watts when idle") && !says.contains("turbo"), "{says}");
+}
