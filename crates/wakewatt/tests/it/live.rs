@@ -196,6 +196,58 @@ fn an_interrupt_puts_back_and_prints_what_is_known() {
     assert!(!document["evidence"]["wakeups"].as_array().unwrap().is_empty());
 }
 
+/// A control group of its own, in the hierarchy of version 2.
+struct Group(PathBuf);
+
+impl Group {
+    fn make(name: &str) -> Option<Group> {
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
+        let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists())?;
+        let group = Group(root.join(format!("wakewatt-{name}-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        group.0.join("cgroup.freeze").exists().then_some(group)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.0.join(file), text).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("cgroup.freeze"), "0");
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// A container is paused and goes on: no wake-up of seconds is taken for the machine's, and settings are put back.
+#[test]
+fn a_run_that_is_frozen_and_thawed_ends_as_any_other() {
+    let name = "a_run_that_is_frozen_and_thawed_ends_as_any_other";
+    let Some(_machine) = machine(name) else { return };
+    let Some(group) = Group::make("frozen") else {
+        return skipped(name, Lacks::Here, "no control groups of version 2 to freeze");
+    };
+    let before = state();
+    let doctor = Running::doctor(&[]);
+    group.write("cgroup.procs", &doctor.pid().to_string());
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_secs(4));
+        group.write("cgroup.freeze", "1");
+        std::thread::sleep(Duration::from_secs(3));
+        group.write("cgroup.freeze", "0");
+    }
+    let said = doctor.end();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(state(), before);
+    let document = json(&said);
+    let blocks = document["evidence"]["experiment"]["blocks"].as_array().unwrap();
+    let medians: Vec<f64> =
+        blocks.iter().filter(|b| b["is_rejected"].is_null()).filter_map(|b| b["values"][0].as_f64()).collect();
+    assert!(medians.len() >= 24, "{} of {} measurements count", medians.len(), blocks.len());
+    assert!(medians.iter().all(|ns| *ns < 1e8), "{medians:?}");
+}
+
 /// Waits until the experiment has lifted the limit, so that a kill hits it at the worst moment.
 fn wait_for_lifted(doctor: &Running) -> u32 {
     let file = limit_file(1);

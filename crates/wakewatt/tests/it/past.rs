@@ -1,7 +1,7 @@
 //! The memory of an agent: played, asked for as tables, compared; what a kill and a full disk leave of it, and who held a limit that changed.
 
 use crate::agent::{Agent, soon, tree, value, write};
-use crate::tool::{Said, run, wakewatt};
+use crate::tool::{Said, is_root, run, wakewatt};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -209,6 +209,63 @@ fn a_full_disk_ends_the_history_and_nothing_else() {
     let said = kept();
     let is_whole = said.code == Some(0) && said.err.is_empty() && documents_moments(&said) >= 1;
     assert!(is_whole, "whole as far as it goes: {said:?}");
+    assert_eq!(agent.end(), Some(130));
+}
+
+/// A disk whose file system finds an error and turns read-only under the agent (ext4, errors=remount-ro): the same.
+#[test]
+fn a_disk_that_turns_read_only_ends_the_history_and_nothing_else() {
+    let name = "past::read_only_disk";
+    if !is_root() {
+        return skipped(name, Lacks::Root, "mounts an image and breaks it");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (tree_at, mount, image) = (dir.path().join("tree"), dir.path().join("mount"), dir.path().join("image"));
+    fs::create_dir(&mount).unwrap();
+    let script = "truncate -s 8M \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop,errors=remount-ro \"$1\" \"$2\"";
+    let prepare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, "sh"]).arg(&image).arg(&mount);
+        command
+    };
+    if !prepare(&format!("({script}) >/dev/null 2>&1")).status().is_ok_and(|status| status.success()) {
+        return skipped(name, Lacks::Here, "no ext4 image can be mounted");
+    }
+    tree(&tree_at, 2, 1000);
+    // Gone with its process.
+    let mut command = prepare("mount -o loop,errors=remount-ro \"$1\" \"$2\" && shift 2 && exec \"$@\"");
+    command.arg(wakewatt(&[]).get_program());
+    command.args(["agent", "--listen", "127.0.0.1:0", "--interval", "1s", "--history-free", "0", "--sysroot"]);
+    let agent = Agent::of(command.arg(&tree_at).arg("--history").arg(mount.join("history")));
+    let root = Path::new("/proc").join(agent.child.id().to_string());
+    let inside = root.join("root").join(mount.strip_prefix("/").unwrap());
+    let copy = dir.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    let kept = || {
+        for path in segments(&inside.join("history")) {
+            fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+        }
+        run(&["agent", "query", "wakewatt_cpus_online", "--history", copy.to_str().unwrap(), "--json"])
+    };
+    soon("a moment is kept", || {
+        serde_json::from_str(&kept().out).is_ok_and(|said: Value| said["n_moments"].as_u64() >= Some(1))
+    });
+    let mounts = fs::read_to_string(root.join("mounts")).unwrap();
+    let device = mounts.lines().find(|line| line.contains(mount.to_str().unwrap())).unwrap();
+    let device = device.split(' ').next().unwrap().trim_start_matches("/dev/");
+    fs::write(format!("/sys/fs/ext4/{device}/trigger_fs_error"), "1").unwrap();
+    assert!(fs::write(inside.join("more"), "1").is_err(), "the disk is read-only");
+    let mut usage = 1000;
+    soon("the history ends", || {
+        usage += 12_345;
+        tree(&tree_at, 2, usage);
+        agent.text().lines().any(|line| line.contains("source=\"history\",why=") && line.ends_with(" 0"))
+    });
+    let page = agent.text();
+    let why = page.lines().find(|line| line.contains("source=\"history\"")).unwrap();
+    assert!(why.contains("the agent goes on"), "{why}");
+    let said = kept();
+    assert!(said.code == Some(0) && documents_moments(&said) >= 1, "whole as far as it goes: {said:?}");
     assert_eq!(agent.end(), Some(130));
 }
 

@@ -111,7 +111,7 @@ fn live_stacks_say_who_woke_whom_and_add_up() {
     let Some(pair) = Pair::start(test, ("wakewatt-a;b c", "wakewatt-d;e f")) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (stacks, page) = (folder.path().join("woke.folded"), folder.path().join("woke.html"));
-    let all = traced(&["--stacks", stacks.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    let all = traced(&["--unmasked", "--stacks", stacks.to_str().unwrap(), "-o", page.to_str().unwrap()]);
     pair.end();
     let text = fs::read_to_string(&stacks).unwrap();
     let mut sum_ns = 0;
