@@ -8,11 +8,12 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // The bans are for core itself; a test may read files.
 
 use std::path::{Path, PathBuf};
+use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::enterable;
 use wakewatt_core::evidence::Evidence;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::host_file;
-use wakewatt_core::rules::exclusions::contradictions;
+use wakewatt_core::rules::exclusions::{Assertion, contradictions};
 use wakewatt_core::rules::{Answer, Finding, RULES, Ruling, Weight, judge};
 use wakewatt_core::source::Tree;
 
@@ -250,6 +251,109 @@ fn spin_unseen(run: &Run) -> Vec<String> {
     (is_found == spinning.is_empty()).then(|| format!("CPUs {spinning}")).into_iter().collect()
 }
 
+/// The machine with its first CPUs only: a machine of every kind that is recorded, and quickly read.
+fn first_cpus(tree: &Tree) -> Tree {
+    const N_CPUS: u32 = 16;
+    let mut tree = tree.clone();
+    let is_kept = |path: &str| cpu_of(path).or(policy_of(path)).is_none_or(|(cpu, _)| cpu < N_CPUS);
+    tree.files.retain(|path, _| is_kept(path));
+    tree.folders.retain(|path, _| is_kept(path));
+    tree.msrs.retain(|(_, cpu), _| *cpu < N_CPUS);
+    for list in ["present", "online", "possible"] {
+        let path = format!("/sys/devices/system/cpu/{list}");
+        if let Some(Ok(text)) = tree.files.get_mut(&path) {
+            let all = CpuSet::parse(std::str::from_utf8(text).unwrap().trim()).unwrap();
+            *text = all.iter().filter(|cpu| *cpu < N_CPUS).collect::<CpuSet>().to_string().into_bytes();
+        }
+    }
+    tree
+}
+
+/// Contradictions come from two things at once: each two changes together, on a machine of each kind.
+#[test]
+fn two_changes_at_once_contradict_nothing() {
+    const KINDS: &[&str] = &["emr9", "gnr3", "sklep0", "rome0", "altra", "vm-haltpoll-2cpu"];
+    let hosts: Vec<(String, Tree)> = hosts()
+        .into_iter()
+        .filter(|(name, _)| KINDS.contains(&name.as_str()))
+        .map(|(n, t)| (n, first_cpus(&t)))
+        .collect();
+    assert_eq!(hosts.len(), KINDS.len());
+    let of_host = |(name, tree): &(String, Tree)| {
+        let (mut faults, mut n) = (Vec::new(), 0);
+        for (one, tree) in variants(tree).into_iter().skip(1) {
+            for (other, tree) in variants(&tree).into_iter().skip(1).filter(|(other, _)| *other > one) {
+                let run = Run::of(&tree);
+                n += 1;
+                for (fault, is_so) in FAULTS.iter().take(2) {
+                    faults.extend(is_so(&run).iter().map(|at| format!("{name}, {one}, {other}: {fault}: {at}")));
+                }
+            }
+        }
+        (faults, n)
+    };
+    let all: Vec<(Vec<String>, usize)> = std::thread::scope(|threads| {
+        let started: Vec<_> = hosts.iter().map(|host| threads.spawn(move || of_host(host))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let faults: Vec<&String> = all.iter().flat_map(|(faults, _)| faults).collect();
+    let n: usize = all.iter().map(|(_, n)| n).sum();
+    assert!(n > 1000, "{n} pairs");
+    assert!(faults.is_empty(), "{} of {n}: {:#?}", faults.len(), &faults[..faults.len().min(40)]);
+}
+
+fn kind(assertion: &Assertion) -> &'static str {
+    match assertion {
+        Assertion::Spins(_) => "spins",
+        Assertion::Sleeps(_) => "sleeps",
+        Assertion::Halts(_) => "halts",
+        Assertion::ArgumentActs(_) => "argument acts",
+        Assertion::ArgumentIgnored(_) => "argument ignored",
+        Assertion::PackageMaySleep => "package may sleep",
+        Assertion::PackageStaysAwake => "package stays awake",
+        Assertion::UncoreFalls => "uncore falls",
+        Assertion::UncoreStaysUp => "uncore stays up",
+        Assertion::EntersDeep(_) => "enters deep",
+        Assertion::NeverDeep(_) => "never deep",
+        Assertion::ClockAtMost(..) => "clock at most",
+        Assertion::ClockAtLeast(..) => "clock at least",
+    }
+}
+
+/// What no finding takes for granted can be contradicted by none: of every kind some machine has a finding.
+#[test]
+fn every_assertion_is_made_on_some_machine() {
+    let mut made = std::collections::BTreeSet::new();
+    for (_, tree) in hosts() {
+        for (_, tree) in variants(&first_cpus(&tree)) {
+            let evidence = Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() };
+            let yes = RULES.iter().filter(|rule| matches!(rule.answer(&evidence), Answer::Yes(_)));
+            made.extend(yes.flat_map(|rule| rule.takes_for_granted(&evidence)).map(|assertion| kind(&assertion)));
+        }
+    }
+    // Of these there is no recording: a kernel without an idle driver, and a table that ends at C1.
+    let root = "//- /sys/devices/system/cpu";
+    let metal = format!(
+        "{root}/present\n0\n{root}/online\n0\n//- /proc/cpuinfo\nprocessor : 0\nvendor_id : GenuineIntel\ncpu family : 6\n\
+         model : 85\nflags : fpu\n\n"
+    );
+    let table = |states: &[&str]| -> String {
+        let state = |(at, name): (usize, &&str)| {
+            let at_ = format!("{root}/cpu0/cpuidle/state{at}");
+            format!("{at_}/name\n{name}\n{at_}/latency\n{at}\n{at_}/disable\n0\n")
+        };
+        states.iter().enumerate().map(state).collect()
+    };
+    let driver = |name: &str| format!("{root}/cpuidle/current_driver\n{name}\n");
+    for text in [driver("none"), driver("intel_idle") + &table(&["POLL", "C1"])] {
+        let tree = Tree::from_text(&(metal.clone() + &text));
+        let evidence = Evidence { facts: Snapshot::read(&tree, |_| true), ..Evidence::default() };
+        let yes = RULES.iter().filter(|rule| matches!(rule.answer(&evidence), Answer::Yes(_)));
+        made.extend(yes.flat_map(|rule| rule.takes_for_granted(&evidence)).map(|assertion| kind(&assertion)));
+    }
+    assert_eq!(made.len(), 13, "{made:?}");
+}
+
 /// A title that names one of many, without saying so: a CPU, policy, die, package zone or node by its number.
 fn names_one_of_many(title: &str) -> bool {
     let words: Vec<&str> = title.split_whitespace().collect();
@@ -344,11 +448,20 @@ fn foreign_words(evidence: &Evidence) -> Vec<&'static str> {
         "thermal_throttle",
     ];
     const X86: &[&str] = &["_CST", "idle=poll", "idle=halt", "MWAIT", "mwait", "processor.max_cstate", "acpi-cpufreq"];
+    const AMD: &[&str] = &["Global C-state", "amd_pstate", "amd-pstate", "EPYC", "by channel or die"];
+    const ARM: &[&str] = &["WFI", "PSCI", "LPI", "nohlt"];
     const HARDWARE: &[&str] = &["BIOS", "BMC", "MSR 0x", "package C-state"];
     let processor = evidence.facts.topology.processor();
     let (is_intel, is_x86) = (processor.map(|p| p.is_intel()), processor.map(|p| p.is_x86()));
     let is_guest = evidence.facts.virt.is_guest() == Some(true);
-    let all = [(is_intel == Some(false), INTEL), (is_x86 == Some(false), X86), (is_guest, HARDWARE)];
+    let is_amd = processor.map(|p| p.is_amd());
+    let all = [
+        (is_intel == Some(false), INTEL),
+        (is_amd == Some(false), AMD),
+        (is_x86 == Some(false), X86),
+        (is_x86 == Some(true), ARM),
+        (is_guest, HARDWARE),
+    ];
     let words = all.into_iter().filter(|(is_foreign, _)| *is_foreign).flat_map(|(_, words)| words.iter().copied());
     // What the machine itself calls so is its own.
     words.filter(|word| !evidence.facts.idle.states.iter().any(|state| state.label() == *word)).collect()
@@ -358,10 +471,9 @@ fn speak_of_others(Run { evidence, found, rulings }: &Run) -> Vec<String> {
     // An argument that somebody wrote there is quoted.
     const QUOTES: &[&str] = &["rule.arguments-ignored"];
     let foreign = foreign_words(evidence);
-    let is_guest = evidence.facts.virt.is_guest() == Some(true);
     let mut said: Vec<(String, String)> = found.iter().map(|f| (f.id.clone(), texts(f))).collect();
     // What cannot be told is a question to the reader, and nobody can answer one about another maker's processor.
-    for ruling in rulings.iter().filter(|_| !is_guest) {
+    for ruling in rulings {
         if let Answer::CannotTell { because, try_this } = &ruling.answer {
             said.push((ruling.rule.clone(), format!("{because} | {try_this}")));
         }

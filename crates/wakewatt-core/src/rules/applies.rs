@@ -25,7 +25,14 @@ pub enum Where {
     BiosLimit,
     /// A frequency driver that takes an energy preference.
     EnergyPreference,
+    /// Linux has a say in the clock: a frequency policy is there, or no hypervisor lies between.
+    Clock,
+    /// A processor whose uncore clock has files (intel_uncore_frequency).
+    UncoreFiles,
 }
+
+/// Models of family 6 without such files: Xeon Phi and the Atom servers before Sierra Forest.
+const NO_UNCORE_FILES: &[u64] = &[0x57, 0x85, 0x5c, 0x5f, 0x7a, 0x86];
 
 impl Where {
     /// Does it hold here? None where nothing tells.
@@ -43,6 +50,16 @@ impl Where {
                 false => Some(true),
                 true => some_driver(facts, |driver| Some(matches!(driver, "acpi-cpufreq" | "pcc-cpufreq"))),
             },
+            Where::Clock => match (facts.freq.policies.driver.is_unknown(), facts.virt.is_guest()) {
+                (false, _) | (_, Some(false)) => Some(true),
+                (true, Some(true)) => Some(false),
+                (true, None) => None,
+            },
+            Where::UncoreFiles => is_told.then(|| {
+                let has_none =
+                    |p: &Processor| p.family == Some(6) && p.model.is_some_and(|m| NO_UNCORE_FILES.contains(&m));
+                processors.all(|p| p.is_intel() && !has_none(p))
+            }),
             Where::EnergyPreference => match facts.freq.policies.energy_preference.is_unknown() {
                 false => Some(true),
                 true => some_driver(facts, |driver| match driver {
@@ -63,6 +80,8 @@ impl Where {
             Where::Hwp => word!("the hardware does not manage the clock here (HWP)"),
             Where::BiosLimit => word!("this frequency driver does not show a limit of the firmware"),
             Where::EnergyPreference => word!("this frequency driver takes no energy preference"),
+            Where::Clock => word!("a guest without a frequency driver: the hypervisor sets the clock"),
+            Where::UncoreFiles => word!("no files for the uncore clock on this processor"),
         }
     }
 }
@@ -101,7 +120,15 @@ mod tests {
         let mainframe = "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : IBM/S390\n";
         assert_eq!(Where::X86.holds(&evidence(mainframe).facts), Some(false));
         let nothing = evidence("").facts;
-        let all = [Where::Intel, Where::X86, Where::BareMetal, Where::Hwp, Where::BiosLimit, Where::EnergyPreference];
+        let all = [
+            Where::Intel,
+            Where::X86,
+            Where::BareMetal,
+            Where::Hwp,
+            Where::BiosLimit,
+            Where::EnergyPreference,
+            Where::UncoreFiles,
+        ];
         assert!(all.iter().all(|place| place.holds(&nothing).is_none()));
     }
 }

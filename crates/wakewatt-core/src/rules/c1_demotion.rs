@@ -4,9 +4,13 @@
 //! kernel's counters say C6 while the core was in C1: usage and time are what was asked, not what was reached. It
 //! lowers latency and costs watts. Older kernels have no file; MSR 0xE2 bits 26 and 28 say the same there.
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
+use crate::budget::DEEP_NS;
+use crate::cpuset::CpuSet;
 use crate::enterable::{self, Instead, State, WhenIdle};
 use crate::evidence::Evidence;
+use crate::facts::idle::IdleState;
 use wakewatt_words::{say, word};
 
 pub(super) struct C1Demotion;
@@ -26,6 +30,15 @@ impl Rule for C1Demotion {
     }
     fn applies(&self) -> &'static [Where] {
         &[Where::Intel, Where::BareMetal]
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        // From the switches themselves, by another way than the answer: CPUs on which a state that takes long to leave is on,
+        // and no limit of the CPU's own leaves it out.
+        let (idle, qos) = (&evidence.facts.idle, &evidence.facts.qos);
+        let deep = |state: &&IdleState| state.exit_latency_ns.known().any(|(_, ns)| *ns >= DEEP_NS);
+        let on = idle.states.iter().filter(deep).map(|state| state.is_disabled.cpus_where(|is_off| !is_off));
+        let limited = qos.per_cpu.cpus_where(|limit| !limit.allows(DEEP_NS));
+        vec![Assertion::EntersDeep(on.fold(CpuSet::new(), |all, cpus| all.union(&cpus)).minus(&limited))]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
@@ -63,12 +76,20 @@ impl Rule for C1Demotion {
                 paid"
         ));
         let deep = deep.unwrap_or(word!("a deep idle state"));
+        let is_deep = |state: &State| state.row.exit_latency_ns.is_some_and(|ns| ns >= DEEP_NS);
+        let asking = all.iter().filter(|group| group.open().any(is_deep));
+        let asking = asking.fold(CpuSet::new(), |cpus, group| cpus.union(&group.cpus));
+        let n_others = evidence.facts.cpus.running().filter(|cpu| !asking.contains(*cpu)).count();
         let title = match &on {
             // One file for the whole machine.
             None => say!("C1 demotion is on: the hardware may turn a request for {deep} into C1"),
             Some((reach, _)) => {
                 say!("C1 demotion is on for {reach}: the hardware may turn a request for {deep} into C1")
             }
+        };
+        let title = match n_others > 0 && !asking.is_empty() {
+            true => say!("{title}; such requests come from {}", evidence.facts.cpus.extent(&asking)),
+            false => title,
         };
         let weight = if on.is_some_and(|(_, is_uneven)| is_uneven) { Weight::Problem } else { Weight::Note };
         // Firmware's lock of the register covers its lower half only (SDM volume 4), not these bits.

@@ -9,6 +9,7 @@
 //! Dies of one kind whose settings differ are a problem. Sources: intel/pcm, "Latency Optimized Mode" and
 //! bhs-power-mode.sh; admin-guide/pm/intel_uncore_frequency_scaling.rst.
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, khz_word, percent};
 use crate::evidence::Evidence;
 use crate::facts::uncore::{DomainKind, UncoreDomain};
@@ -77,7 +78,12 @@ impl Rule for EfficiencyLatencyControl {
         true
     }
     fn applies(&self) -> &'static [Where] {
-        &[Where::Intel, Where::BareMetal]
+        &[Where::Intel, Where::BareMetal, Where::UncoreFiles]
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let domains = evidence.facts.uncore.deciding().filter(|domain| domain.kind() != DomainKind::Io);
+        let dies: Vec<Die> = domains.filter_map(Die::of).collect();
+        vec![if dies.iter().any(Die::falls) { Assertion::UncoreFalls } else { Assertion::UncoreStaysUp }]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;

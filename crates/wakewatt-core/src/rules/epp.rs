@@ -74,7 +74,7 @@ impl Rule for Epp {
         true
     }
     fn applies(&self) -> &'static [Where] {
-        &[Where::EnergyPreference]
+        &[Where::Clock, Where::EnergyPreference]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let policies = &evidence.facts.freq.policies;

@@ -29,10 +29,10 @@ pub enum Assertion {
     UncoreFalls,
     /// The uncore clock stays up.
     UncoreStaysUp,
-    /// Software chooses the clock.
-    SoftwareChoosesClock,
-    /// The hardware chooses the clock.
-    HardwareChoosesClock,
+    /// These CPUs ask for a state that takes long to leave.
+    EntersDeep(CpuSet),
+    /// No idle state of these CPUs takes long to leave.
+    NeverDeep(CpuSet),
     /// These CPUs run at no more than this, in kHz.
     ClockAtMost(CpuSet, u64),
     /// These CPUs run at no less than this, in kHz.
@@ -40,8 +40,8 @@ pub enum Assertion {
 }
 
 use Assertion::{
-    ArgumentActs, ArgumentIgnored, ClockAtLeast, ClockAtMost, Halts, HardwareChoosesClock, PackageMaySleep,
-    PackageStaysAwake, Sleeps, SoftwareChoosesClock, Spins, UncoreFalls, UncoreStaysUp,
+    ArgumentActs, ArgumentIgnored, ClockAtLeast, ClockAtMost, EntersDeep, Halts, NeverDeep, PackageMaySleep,
+    PackageStaysAwake, Sleeps, Spins, UncoreFalls, UncoreStaysUp,
 };
 
 /// The table, one way round.
@@ -52,7 +52,7 @@ fn rules_out(a: &Assertion, b: &Assertion) -> bool {
         (ArgumentActs(x), ArgumentIgnored(y)) => x == y,
         (PackageMaySleep, PackageStaysAwake) => true,
         (UncoreFalls, UncoreStaysUp) => true,
-        (SoftwareChoosesClock, HardwareChoosesClock) => true,
+        (EntersDeep(x), NeverDeep(y) | Spins(y) | Halts(y)) => meet(x, y),
         (ClockAtMost(x, most), ClockAtLeast(y, least)) => meet(x, y) && least > most,
         _ => false,
     }

@@ -9,7 +9,7 @@
 //! register. On ProLiant and Oracle machines the firmware may keep the P-states for itself. Source: Documentation/admin-guide/pm/
 //! amd-pstate.rst ("full MSR support" and "shared memory support").
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::fact::PerCpu;
 use crate::facts::Snapshot;
@@ -29,6 +29,9 @@ impl Rule for FrequencyDriver {
     }
     fn question(&self) -> &'static str {
         word!("is a frequency driver or mode in charge that leaves something unused?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Clock]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;

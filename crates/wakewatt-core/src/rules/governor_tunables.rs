@@ -4,7 +4,7 @@
 //! kept. `powersave_bias` above 0 makes ondemand ask for less than is needed, `freq_step` 0 freezes conservative
 //! (docs/governors.md). Only tunables of a governor that is in charge count.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
@@ -41,6 +41,9 @@ impl Rule for GovernorTunables {
     }
     fn question(&self) -> &'static str {
         word!("do a software governor's tunables hold the clock back?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Clock]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let freq = &evidence.facts.freq;

@@ -8,7 +8,7 @@
 //! differ are hardly ever.
 
 use super::exclusions::Assertion;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, khz_word, on_cpus, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, khz_word, on_cpus, percent};
 use crate::clock_window::{self, Bound, By, Window};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
@@ -59,6 +59,9 @@ impl Rule for MaxBelowHardware {
     }
     fn question(&self) -> &'static str {
         word!("is the upper frequency limit below what the hardware can do?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Clock]
     }
     fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
         let windows = clock_window::of(&evidence.facts);

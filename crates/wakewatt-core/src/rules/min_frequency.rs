@@ -6,7 +6,7 @@
 //! kind and not on the others it is a problem, since the same work then starts at different speeds.
 
 use super::exclusions::Assertion;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus};
 use crate::clock_window::{self, By, Window};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
@@ -29,6 +29,9 @@ impl Rule for MinFrequency {
     }
     fn question(&self) -> &'static str {
         word!("was the lower frequency limit raised?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Clock]
     }
     fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
         let windows = clock_window::of(&evidence.facts);

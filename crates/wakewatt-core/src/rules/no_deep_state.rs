@@ -6,6 +6,7 @@
 //! (rule.bios-disabled-states, rule.idle-disabled-by-user). Arm servers may have WFI alone by design, so only x86 is asked.
 //! It costs watts and no latency: a choice. Sources: admin-guide/pm/{cpuidle,intel_idle}.rst; the vendors' BIOS guides.
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::budget::DEEP_NS;
 use crate::cpuset::CpuSet;
@@ -43,6 +44,11 @@ impl Rule for NoDeepState {
     }
     fn applies(&self) -> &'static [Where] {
         &[Where::X86, Where::BareMetal]
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let deep = |row: &TableRow| row.exit_latency_ns.is_none_or(|ns| ns >= DEEP_NS);
+        let tables = evidence.facts.idle.tables().into_iter().filter(|(_, rows)| !rows.iter().any(deep));
+        tables.map(|(cpus, _)| Assertion::NeverDeep(cpus)).collect()
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;
@@ -82,10 +88,14 @@ impl Rule for NoDeepState {
             Some(argument) => {
                 say!("Nothing, if latency matters. To save power, take {argument} off the command line and reboot.")
             }
-            None => word!(
-                "Nothing, if latency matters. To save power, look in the BIOS for C-states (C6, Global C-state Control), and \
-                 compare both ways."
-            )
+            None => match evidence.facts.topology.processor().is_some_and(|p| p.is_amd()) {
+                true => word!(
+                    "Nothing, if latency matters. To save power, look in the BIOS for Global C-state Control, and compare both ways."
+                ),
+                false => {
+                    word!("Nothing, if latency matters. To save power, look in the BIOS for C-states (C6), and compare both ways.")
+                }
+            }
             .into(),
         };
         finding

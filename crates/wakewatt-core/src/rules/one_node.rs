@@ -57,10 +57,16 @@ impl Rule for OneNode {
         }
         let what = match is_off {
             true => word!("Take numa=off off the command line and reboot."),
-            false => word!(
-                "Switch node interleaving off in the BIOS (Node Interleaving: Disabled; Memory Interleaving: Channel or die, \
-                 not socket). If it is off, the kernel log says why the firmware's table of nodes (SRAT) was not taken."
-            ),
+            false => match evidence.facts.topology.processor().is_some_and(|p| p.is_amd()) {
+                true => word!(
+                    "Interleave memory by channel or die in the BIOS (Memory Interleaving), not by socket. If it is so, the kernel \
+                     log says why the firmware's table of nodes (SRAT) was not taken."
+                ),
+                false => word!(
+                    "Switch node interleaving off in the BIOS (Node Interleaving: Disabled). If it is off, the kernel log says \
+                     why the firmware's table of nodes (SRAT) was not taken."
+                ),
+            },
         };
         finding
             .remedy(

@@ -7,6 +7,7 @@
 //! C6S stay with the core, C6P and C6SP allow the package, so that switching off one state is enough. Elsewhere only the
 //! package limit can tell them apart. Sources: intel/pepc, "Xeon C6P and C6SP"; Intel SDM volume 4 (MSR 0xE2).
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, joined};
 use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
@@ -62,6 +63,9 @@ impl Rule for PackageC6 {
     }
     fn applies(&self) -> &'static [Where] {
         &[Where::Intel, Where::BareMetal]
+    }
+    fn takes_for_granted(&self, _: &Evidence) -> Vec<Assertion> {
+        vec![Assertion::PackageMaySleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;

@@ -7,6 +7,7 @@
 //! sleep, on Sapphire and Emerald Rapids 190 and 290us (docs/knobs/idle.md). Sources: Intel SDM volume 4;
 //! intel/pepc, "Xeon C6P and C6SP".
 
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, extent};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
@@ -47,6 +48,11 @@ impl Rule for PackageLimit {
     }
     fn applies(&self) -> &'static [Where] {
         &[Where::Intel, Where::BareMetal]
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let limits = &evidence.facts.msr.package_limit;
+        let is_kept = !limits.is_unknown() && limits.known().all(|(_, limit)| limit.allows_pc6() == Some(false));
+        is_kept.then_some(Assertion::PackageStaysAwake).into_iter().collect()
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let facts = &evidence.facts;

@@ -9,6 +9,7 @@
 //! were set by somebody and are a problem.
 
 use super::efficiency_latency_control::EfficiencyLatencyControl;
+use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, deferred, khz_word, percent};
 use crate::cpuset::CpuSet;
 use crate::enterable;
@@ -32,7 +33,15 @@ impl Rule for UncoreWindow {
         true
     }
     fn applies(&self) -> &'static [Where] {
-        &[Where::Intel, Where::BareMetal]
+        &[Where::Intel, Where::BareMetal, Where::UncoreFiles]
+    }
+    fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
+        let known = windows(&evidence.facts.uncore);
+        match known.iter().any(|window| window.lowered_from().is_some()) {
+            true => Vec::new(),
+            false if known.iter().any(|window| window.min < window.max) => vec![Assertion::UncoreFalls],
+            false => vec![Assertion::UncoreStaysUp],
+        }
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let uncore = &evidence.facts.uncore;

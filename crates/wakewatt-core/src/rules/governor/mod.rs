@@ -7,7 +7,7 @@
 //! clock. That is the usual default of kernels, so a matter of choice; CPUs that differ and a clock held down are not. Where
 //! doctor turned the governor, only what that showed counts ([`experiment`]).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, on_cpus, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, percent};
 use crate::choice::frequency_run;
 use crate::clock_window;
 use crate::evidence::Evidence;
@@ -42,6 +42,9 @@ impl Rule for Governor {
     }
     fn is_choice(&self) -> bool {
         true
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Clock]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let run = frequency_run(evidence);
