@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A server that is refused is a failed test.
 
 use wakewatt_sim::coverage::{Queue, coverage};
+use wakewatt_sim::law::{Family, Law};
 use wakewatt_sim::outcome::NoInterval;
 use wakewatt_sim::server::{ArrivalKind, Arrivals};
 use wakewatt_sim::simulate;
@@ -59,4 +60,19 @@ fn a_recording_is_resampled_or_nothing_has_an_interval() {
     server.run.duration = None;
     let short = simulate(&server, 2).unwrap();
     assert!(matches!(short.no_interval, Some(NoInterval::RecordingTooShort { .. })), "{:?}", short.no_interval);
+}
+
+/// The mean of a run that happened to hold no long work is wrong, and looks sure: the law says how many requests it takes.
+#[test]
+fn a_heavy_tail_needs_more_requests_or_has_no_interval() {
+    let of = |family, cv| {
+        let mut server = Queue::Mm1.server(0.5, 1);
+        server.workload.hop[0].service = Law::varied(family, Span::us(500), cv);
+        simulate(&server, 2).unwrap().no_interval
+    };
+    assert_eq!(of(Family::Hyperexponential, 3.0), None);
+    assert_eq!(of(Family::Gamma, 2.0), None);
+    let Some(NoInterval::TooShort { needed_ns }) = of(Family::Lognormal, 5.0) else { panic!("an interval") };
+    // 676 squared over a hundredth, at a thousand a second in eight replications, and a quarter more.
+    assert!((4e12..8e12).contains(&(needed_ns as f64)), "{needed_ns}");
 }

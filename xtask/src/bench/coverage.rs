@@ -25,7 +25,9 @@ pub(crate) fn run(n_seeds: u64) -> Result<bool> {
             let found = coverage(queue, rho, 1..=n_seeds, n_threads)?;
             println!("{}", row(queue, rho, &found));
             let least = f64::from(found.n_shown) * GOAL;
-            is_met &= found.n_shown > 0 && found.n_held.iter().all(|n| f64::from(*n) >= least);
+            // Few that are shown may be those that happened to be right.
+            let is_mostly_shown = 4 * u64::from(found.n_shown) >= 3 * n_seeds;
+            is_met &= is_mostly_shown && found.n_held.iter().all(|n| f64::from(*n) >= least);
         }
     }
     Ok(is_met)

@@ -6,7 +6,7 @@
 //! is. At most a quarter: a part is then longer than two and a half times the time over which the past is
 //! felt, and a run longer than 340 times. A warm-up that is a tenth of that has forgotten its empty start.
 //! Asked of the number of requests in the machines and of the squares of their times, which the long ones
-//! decide.
+//! decide. Work with a heavy tail needs more requests than correlation shows: the law of the work says how many.
 
 use super::{Counted, Spread};
 use crate::engine::{PARTS, Part};
@@ -19,6 +19,9 @@ const MOST_CORRELATED: f64 = 0.25;
 /// The same of a recording. An interval that allows for the recording is that of one replication, three
 /// times as wide, and holds with less.
 const MOST_CORRELATED_RECORDED: f64 = 0.5;
+
+/// The tail of the work may leave the time of a request uncertain by this much at most.
+const MOST_ERROR: f64 = 0.1;
 
 /// Why times have no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +89,7 @@ impl NoInterval {
         }
         let duration_ns = runs.first().map_or(0, |r| r.ns);
         let most = if is_recorded { MOST_CORRELATED_RECORDED } else { MOST_CORRELATED };
-        let least_ns = least_ns(runs, duration_ns, most);
+        let least_ns = least_ns(runs, duration_ns, most).max(tail_ns(server, runs, duration_ns));
         // A quarter more, so that another seed finds it long enough, too.
         let needed_ns = least_ns.saturating_add(least_ns / 4);
         if is_recorded && least_ns > recorded_ns(server) {
@@ -123,6 +126,23 @@ fn least_ns(runs: &[Counted], duration_ns: u64, most: f64) -> u64 {
     let in_system = correlation(runs, |part| part.in_system_ns);
     let long = correlation(runs, |part| part.sum_squares);
     (duration_ns as f64 * lengths(most) / lengths(in_system.max(long))) as u64
+}
+
+/// The duration whose requests show the tail of the work well enough: so many that its second moment, and with it the wait, is
+/// known to within [`MOST_ERROR`] of the time of a request. The law says how many that is; the run itself would look long enough
+/// just where the longest work happened not to come.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive, and `as` saturates.
+fn tail_ns(server: &Server, runs: &[Counted], duration_ns: u64) -> u64 {
+    let rounds = f64::from(server.workload.rounds.unwrap_or(1));
+    let hops = &server.workload.hop;
+    let work_ns: f64 = rounds * hops.iter().map(|hop| hop.service.mean_ns()).sum::<f64>();
+    let n: f64 = runs.iter().map(|run| run.n_done as f64).sum();
+    let mean_ns = runs.iter().map(|run| run.sum_ns).sum::<f64>() / n.max(1.0);
+    // The part of a request's time that is not its own work.
+    let waited = (1.0 - work_ns / mean_ns.max(1.0)).clamp(0.0, 1.0);
+    let variation = hops.iter().map(|hop| hop.service.square_variation()).fold(1.0, f64::max);
+    let needed = variation * (waited / MOST_ERROR).powi(2) / rounds;
+    (duration_ns as f64 * needed / n.max(1.0)) as u64
 }
 
 /// Correlation of neighbouring parts, about the mean of all replications.
