@@ -345,7 +345,7 @@ fn uncore_stays(host: &Host<'_>, moved: &[&Change]) -> Option<String> {
         host.facts.uncore.domains.iter().find(|domain| domain.name == name)
     };
     let is_up = |change: &&Change| domain(change).and_then(UncoreDomain::is_latency_optimised) == Some(true);
-    if !moved.is_empty() && moved.iter().all(|change| is_up(change)) {
+    if !moved.is_empty() && moved.iter().all(is_up) {
         return Some(word!("efficiency latency control is in latency-optimised mode and keeps the clock up").into());
     }
     let is_same = |change: &&Change| {

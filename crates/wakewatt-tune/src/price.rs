@@ -9,7 +9,6 @@ use crate::knobs;
 use crate::outlook::{Entered, Outlook, Span};
 use crate::resolve::{Change, Step};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use wakewatt_core::clock_window::Window;
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::facts::virt::Virt;
@@ -153,14 +152,18 @@ impl States {
 
     /// Names, CPUs, and what they are, with the slowest exit: one for each set of CPUs and each kind.
     fn groups(self) -> Vec<(String, CpuSet, Kind)> {
-        let mut groups: BTreeMap<(Vec<u32>, bool), (Vec<String>, CpuSet, Kind)> = BTreeMap::new();
+        let mut groups: Vec<(Vec<String>, CpuSet, Kind)> = Vec::new();
         for (label, kind, cpus) in self.0 {
-            let key = (cpus.iter().collect(), kind == Kind::Shallow);
-            let group = groups.entry(key).or_insert_with(|| (Vec::new(), cpus.clone(), kind));
-            group.0.push(label);
-            group.2 = group.2.max(kind);
+            let is_alike = |known: Kind| (known == Kind::Shallow) == (kind == Kind::Shallow);
+            match groups.iter_mut().find(|(_, set, known)| *set == cpus && is_alike(*known)) {
+                Some((labels, _, slowest)) => {
+                    labels.push(label);
+                    *slowest = (*slowest).max(kind);
+                }
+                None => groups.push((vec![label], cpus, kind)),
+            }
         }
-        groups.into_values().map(|(labels, cpus, kind)| (labels.join(", "), cpus, kind)).collect()
+        groups.into_iter().map(|(labels, cpus, kind)| (labels.join(", "), cpus, kind)).collect()
     }
 }
 
