@@ -182,7 +182,8 @@ fn remote_share(hosts: &[Snapshot]) -> Option<Answer> {
     let values = shares.iter().enumerate().map(value).collect();
     let text = match &afar {
         Some(afar) if spread(afar) < 0.001 => {
-            word!("sockets are divided differently (SNC, NPS): the share on another socket is the same").to_string()
+            word!("sockets are divided into memory nodes differently: the share on another socket is the same")
+                .to_string()
         }
         Some(afar) => say!("{} more of randomly placed memory is on another socket", percent(spread(afar))),
         None => say!("{} more of randomly placed memory is on another node", percent(spread(&shares))),

@@ -6,7 +6,10 @@
 
 use super::super::table::{Table, heads};
 use super::super::words;
+use wakewatt_core::cpuset::CpuSet;
+use wakewatt_core::enterable::{self, Enterable};
 use wakewatt_core::evidence::Evidence;
+use wakewatt_core::facts::idle::TableRow;
 use wakewatt_core::samples::experiment::ExperimentRun;
 use wakewatt_words::{say, word};
 
@@ -19,9 +22,27 @@ struct Use {
     per_second: f64,
 }
 
+/// May these CPUs enter a state: yes, or what keeps them from it; "on some" where they differ.
+fn allowed(groups: &[Enterable], cpus: &CpuSet, row: &TableRow) -> String {
+    let here = groups.iter().filter(|group| !group.cpus.and(cpus).is_empty());
+    let says = |group: &Enterable| {
+        let state = group.states.iter().find(|state| state.row.index == row.index)?;
+        let barriers: Vec<String> = state.barriers.iter().map(|barrier| barrier.words()).collect();
+        Some(if barriers.is_empty() { word!("yes").into() } else { say!("no: {}", barriers.join("; ")) })
+    };
+    let mut all: Vec<String> = here.filter_map(says).collect();
+    all.dedup();
+    match &all[..] {
+        [] => word!("unavailable").into(),
+        [one] => one.clone(),
+        _ => word!("on some CPUs only").into(),
+    }
+}
+
 /// One table per distinct set of idle states: one on most machines, two on hybrid ones.
 pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
     let found = evidence.facts.idle.tables();
+    let groups = enterable::of(&evidence.facts);
     let mut names = heads(&[word!("state"), word!("allowed"), word!("claimed exit"), word!("claimed residency")]);
     let run = evidence.samples.experiment.as_ref();
     for arm in run.iter().flat_map(|r| &r.arms) {
@@ -30,20 +51,12 @@ pub(super) fn tables(evidence: &Evidence) -> Vec<Table> {
     if run.is_some() {
         names.push(word!("measured wake-up, p50").into());
     }
-    let table = |(cpus, states): (wakewatt_core::cpuset::CpuSet, Vec<wakewatt_core::facts::idle::TableRow>)| {
+    let table = |(cpus, states): (CpuSet, Vec<TableRow>)| {
         let rows = states.iter().map(|state| {
             let claim = |v: Option<u64>| v.map_or(word!("unavailable").into(), |ns| words::ns(ns as f64));
-            let allowed = match state.is_enabled {
-                Some(true) => word!("yes"),
-                Some(false) => word!("no"),
-                None => word!("unavailable"),
-            };
-            let mut row = vec![
-                state.name.clone(),
-                allowed.to_string(),
-                claim(state.exit_latency_ns),
-                claim(state.target_residency_ns),
-            ];
+            let allowed = allowed(&groups, &cpus, state);
+            let mut row =
+                vec![state.name.clone(), allowed, claim(state.exit_latency_ns), claim(state.target_residency_ns)];
             if let Some(run) = run {
                 row.extend(measured(run, &state.name));
             }
