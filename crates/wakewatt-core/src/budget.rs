@@ -106,7 +106,7 @@ pub fn sentence_here(limit: LatencyLimit, facts: &Snapshot) -> String {
     }
 }
 
-/// What is said of a budget that ends in C1 where C1 is entered as C1E: `on` is what [`promoted_on`] says.
+/// Says that a budget which ends in C1 gets C1E (bit 1 of MSR 0x1FC); `on` is where, from [`promoted_on`].
 pub fn promoted(on: &str) -> String {
     say!("; but C1 is entered as C1E {on}, which takes longer than C1 claims")
 }

@@ -229,7 +229,7 @@ impl Window {
     }
 }
 
-/// Where the limits leave each CPU one clock, so that nothing is left to choose: that it is so, in words.
+/// Says so where the limits leave each CPU a single frequency; none where a governor or a preference can still choose.
 pub fn only_clock(all: &[Window]) -> Option<String> {
     let one = |window: &Window| Some((window.min()?.khz, window.max()?.khz)).filter(|(low, high)| low == high);
     let clocks: Vec<u64> = all.iter().map(|window| one(window).map(|(khz, _)| khz)).collect::<Option<_>>()?;

@@ -151,7 +151,7 @@ impl Enterable {
             return None;
         }
         let open = self.open().filter(|state| !state.row.is_polling()).map(|state| &state.row).last();
-        // Nothing fits, and what is entered all the same sleeps, or the CPU would spin.
+        // No state is within the limits: the governor's fallback is entered, and here it sleeps.
         open.or_else(|| Some(&self.states.get(self.fallback?)?.row))
     }
     /// Does an idle CPU spin?

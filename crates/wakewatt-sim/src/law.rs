@@ -112,9 +112,8 @@ impl Law {
         if total > 0.0 && total.is_finite() { Ok(()) } else { Err("buckets: all of them are empty".into()) }
     }
 
-    /// How much the square of what is drawn varies: the fourth moment over the square of the second, 1 for a fixed time and 6 for
-    /// an exponential one. The mean wait in a queue is in proportion to the second moment (Pollaczek and Khinchine), and of n
-    /// draws that is known to within the root of this over n.
+    /// Variation of the squared draw, E[S^4] / E[S^2]^2: 1 for a fixed time, 6 for an exponential one. The mean wait grows
+    /// with E[S^2] (Pollaczek and Khinchine), which n draws estimate with a relative error of sqrt(this / n).
     pub fn square_variation(&self) -> f64 {
         let moments = match Drawn::of(self) {
             Drawn::Fixed(_) => return 1.0,
@@ -267,7 +266,7 @@ mod tests {
         (mean, variance.sqrt() / mean)
     }
 
-    /// By formula, against what is drawn; of the lognormal law no sample shows it (cv 5: 26 to the fourth).
+    /// The formula against two million draws. For lognormal work with cv 5 (26^4) no sample is large enough.
     #[test]
     fn squares_vary_as_drawn() {
         let ms = Span::ms(1);

@@ -165,8 +165,8 @@ fn any_server() -> impl Strategy<Value = Server> {
         })
 }
 
-/// Work of a request, in nanoseconds, that only a given CPU can do. A hop that its task goes on with at once wakes nobody, so
-/// that the first hop alone is sure to cost a wake-up.
+/// CPU time of a request, in nanoseconds, that only this CPU can give. Only the first hop is sure to cost a wake-up: a task that
+/// goes on with its next hop wakes nobody.
 fn bound_ns(server: &Server, cpu: usize) -> f64 {
     let n = usize::try_from(server.machine[0].n_cpus()).unwrap();
     let list = |text: &str| match text.split_once('-') {

@@ -383,7 +383,7 @@ fn package_awake(host: &Host<'_>, cpus: &CpuSet, moved: &[&Change], now: &Outloo
         moved.iter().flat_map(|change| [change.before.as_deref().and_then(depth), depth(&change.to)]).collect();
     let shallowest = limits?.into_iter().min()?;
     let packages = package_states::read(&now.facts).packages;
-    // The outlook reads no registers, so that what is allowed here is by idle settings alone.
+    // The outlook reads no MSRs, so `allowed` follows from idle settings alone.
     // "Less than PC6" is the deepest state below it that this model has.
     let ranks = || codes.limits().map(|limit| package_states::rank(&limit.to_string()));
     let goes = |allowed: &str| ranks().filter(|rank| *rank <= package_states::rank(allowed)).max();

@@ -188,8 +188,8 @@ impl<'a> Host<'a> {
             &["topology", "idle", "freq", "uncore", "power", "qos", "memory", "holders", "virt", "boot", "kernel"];
         Host { source, facts: Snapshot::read(source, |topic| TOPICS.contains(&topic)), c1_promoted: OnceCell::new() }
     }
-    /// Where C1 is entered as C1E (MSR 0x1FC bit 1, see rule.c1e-promotion), in words; none where it is nowhere, or the
-    /// register cannot be read. On a live machine one CPU of each package is asked, which that wakes, and once.
+    /// Where C1 is entered as C1E (MSR 0x1FC bit 1, rule.c1e-promotion), in words; none if nowhere or not readable. On a live
+    /// machine reads one CPU per package, once, because reading wakes it.
     pub fn c1_promoted(&self) -> Option<&str> {
         let ask = || {
             let facts = &self.facts;

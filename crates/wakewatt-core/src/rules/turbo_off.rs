@@ -100,7 +100,7 @@ fn lost_by_policy(freq: &Freq) -> Vec<f64> {
     policies.max_khz.0.iter().flat_map(|group| group.cpus.iter()).filter_map(of).collect()
 }
 
-/// What is lost by the processor's own ratios, else by the levels of CPPC.
+/// The cost by the processor's turbo ratios, or by CPPC's levels where those are not known.
 fn by_ratios(turbo: Option<Turbo>, cppc: Option<(&u64, &u64)>) -> Cost {
     match (turbo, cppc) {
         (Some(turbo), _) => {

@@ -128,9 +128,8 @@ fn least_ns(runs: &[Counted], duration_ns: u64, most: f64) -> u64 {
     (duration_ns as f64 * lengths(most) / lengths(in_system.max(long))) as u64
 }
 
-/// The duration whose requests show the tail of the work well enough: so many that its second moment, and with it the wait, is
-/// known to within [`MOST_ERROR`] of the time of a request. The law says how many that is; the run itself would look long enough
-/// just where the longest work happened not to come.
+/// The duration with enough requests to estimate the second moment of the work, and so the wait, to within [`MOST_ERROR`] of the
+/// time of a request. Computed from the law: a run that drew no long work would look long enough.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive, and `as` saturates.
 fn tail_ns(server: &Server, runs: &[Counted], duration_ns: u64) -> u64 {
     let rounds = f64::from(server.workload.rounds.unwrap_or(1));

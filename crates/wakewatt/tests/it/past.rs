@@ -161,6 +161,14 @@ fn kill_9_loses_at_most_one_interval() {
     }
 }
 
+/// Copies a history that an agent is writing, and asks the copy how many CPUs were online.
+fn query_a_copy(history: &Path, copy: &Path) -> Said {
+    for path in segments(history) {
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    run(&["agent", "query", "wakewatt_cpus_online", "--history", copy.to_str().unwrap(), "--json"])
+}
+
 /// A file system of its own, filled by somebody else: the history ends and says why, the agent goes on, what was kept can be read.
 #[test]
 fn a_full_disk_ends_the_history_and_nothing_else() {
@@ -184,12 +192,7 @@ fn a_full_disk_ends_the_history_and_nothing_else() {
     let agent = Agent::of(&mut command);
     let inside =
         Path::new("/proc").join(agent.child.id().to_string()).join("root").join(mount.strip_prefix("/").unwrap());
-    let kept = || {
-        for path in segments(&inside.join("history")) {
-            fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
-        }
-        run(&["agent", "query", "wakewatt_cpus_online", "--history", copy.to_str().unwrap(), "--json"])
-    };
+    let kept = || query_a_copy(&inside.join("history"), &copy);
     // A file begins before its first moment is in it.
     soon("a moment is kept", || {
         serde_json::from_str(&kept().out).is_ok_and(|said: Value| said["n_moments"].as_u64() >= Some(1))
@@ -241,12 +244,7 @@ fn a_disk_that_turns_read_only_ends_the_history_and_nothing_else() {
     let inside = root.join("root").join(mount.strip_prefix("/").unwrap());
     let copy = dir.path().join("copy");
     fs::create_dir(&copy).unwrap();
-    let kept = || {
-        for path in segments(&inside.join("history")) {
-            fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
-        }
-        run(&["agent", "query", "wakewatt_cpus_online", "--history", copy.to_str().unwrap(), "--json"])
-    };
+    let kept = || query_a_copy(&inside.join("history"), &copy);
     soon("a moment is kept", || {
         serde_json::from_str(&kept().out).is_ok_and(|said: Value| said["n_moments"].as_u64() >= Some(1))
     });
