@@ -8,7 +8,8 @@
 //! first state that is not, over any limit but 0). haltpoll looks at neither: only a limit of 0 keeps it from halting. `idle=poll` (x86) and
 //! `nohlt` (elsewhere) make idle CPUs spin whatever the table says. Without a driver the architecture's idle routine halts
 //! the CPU, uncounted. What hardware makes of a request is a second question ([`Instead`]): C1 demotion, C1E promotion and the
-//! package limit turn it into another state. Sources: Documentation/admin-guide/pm/cpuidle.rst; kernel/sched/idle.c;
+//! package limit turn it into another state, and a core sleeps no deeper than what each of its threads asks for (SDM 3A,
+//! "C-State Handling for Logical Processors"). Sources: Documentation/admin-guide/pm/cpuidle.rst; kernel/sched/idle.c;
 //! drivers/cpuidle/governors/{ladder,menu,teo}.c.
 
 use crate::budget::{self, Claim, DEEP_NS, Resolution};
@@ -19,7 +20,7 @@ use crate::facts::msr::package_limit::PackageLimit;
 use crate::facts::pm_qos::PmQos;
 use crate::sheet::{Cell, Sheet};
 use crate::units::{Cpu, LatencyLimit};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use wakewatt_words::{say, word};
 
 /// CPUs whose idle states are alike and are kept from them by the same things.
@@ -74,6 +75,8 @@ pub enum Instead {
     C1e,
     /// The core state without the package: the package limit is this.
     NoPackageState(PackageLimit),
+    /// A shallower one: the core's other thread may not ask for one as deep.
+    OtherThread,
 }
 
 /// What an idle CPU does.
@@ -108,6 +111,10 @@ impl State {
     /// Can it be entered?
     pub fn is_enterable(&self) -> bool {
         self.barriers.is_empty()
+    }
+    /// Does the core's other thread keep the core from it?
+    pub fn is_in_vain(&self) -> bool {
+        self.instead.contains(&Instead::OtherThread)
     }
 }
 
@@ -153,6 +160,15 @@ impl Enterable {
         let open = self.open().filter(|state| !state.row.is_polling()).map(|state| &state.row).last();
         // No state is within the limits: the governor's fallback is entered, and here it sleeps.
         open.or_else(|| Some(&self.states.get(self.fallback?)?.row))
+    }
+    /// The sleeping state that the core enters at most, as its other threads may; none where it stays awake.
+    pub fn deepest_of_core(&self) -> Option<&TableRow> {
+        let asked = self.deepest()?;
+        let mut open = self.open().filter(|state| !state.row.is_polling()).peekable();
+        match open.peek() {
+            Some(_) => open.filter(|state| !state.is_in_vain()).last().map(|state| &state.row),
+            None => Some(asked),
+        }
     }
     /// Does an idle CPU spin?
     pub fn spins(&self) -> Option<&Cause> {
@@ -211,10 +227,10 @@ pub fn cpus_that_enter(all: &[Enterable], index: u32) -> CpuSet {
     all.iter().filter(enters).fold(CpuSet::new(), |set, group| set.union(&group.cpus))
 }
 
-/// The state that takes longest to leave of those that any CPU may enter, with its claim.
+/// The state that takes longest to leave of those that any core may enter, with its claim.
 pub fn deepest(all: &[Enterable]) -> Option<Claim> {
     let claim = |row: &TableRow| Some(Claim { name: row.name.clone(), exit_latency_ns: row.exit_latency_ns? });
-    all.iter().filter_map(|group| claim(group.deepest()?)).max_by_key(|claim| claim.exit_latency_ns)
+    all.iter().filter_map(|group| claim(group.deepest_of_core()?)).max_by_key(|claim| claim.exit_latency_ns)
 }
 
 /// How long it claims to take.
@@ -328,18 +344,21 @@ impl Columns<'_> {
 /// Every running CPU that could be looked at, grouped.
 pub fn of(facts: &Snapshot) -> Vec<Enterable> {
     let columns = Columns::of(facts);
-    let mut all: Vec<Enterable> = Vec::new();
+    let mut by_cpu: BTreeMap<Cpu, Vec<State>> = BTreeMap::new();
     for (cpus, table) in facts.idle.tables() {
-        for cpu in cpus.iter() {
-            let (states, limit) = (columns.states(cpu, &table), columns.global.min(columns.own(cpu)));
-            if let Some(group) = all.iter_mut().find(|group| group.limit == limit && group.states == states) {
-                group.cpus.insert(cpu);
-                continue;
-            }
-            let fallback = fallback(&states, limit, columns.is_menu);
-            let when_idle = when_idle(&states, limit, columns.argument, fallback);
-            all.push(Enterable { cpus: [cpu].into_iter().collect(), states, limit, when_idle, fallback });
+        by_cpu.extend(cpus.iter().map(|cpu| (cpu, columns.states(cpu, &table))));
+    }
+    note_other_threads(facts, &mut by_cpu);
+    let mut all: Vec<Enterable> = Vec::new();
+    for (cpu, states) in by_cpu {
+        let limit = columns.global.min(columns.own(cpu));
+        if let Some(group) = all.iter_mut().find(|group| group.limit == limit && group.states == states) {
+            group.cpus.insert(cpu);
+            continue;
         }
+        let fallback = fallback(&states, limit, columns.is_menu);
+        let when_idle = when_idle(&states, limit, columns.argument, fallback);
+        all.push(Enterable { cpus: [cpu].into_iter().collect(), states, limit, when_idle, fallback });
     }
     let without = &facts.idle.cpus_without_states;
     if !without.is_empty() {
@@ -352,6 +371,23 @@ pub fn of(facts: &Snapshot) -> Vec<Enterable> {
         all.push(Enterable { cpus: without.clone(), states, limit, when_idle, fallback: None });
     }
     all
+}
+
+/// Marks the states that a core does not enter because one of its threads may not ask for one as deep.
+fn note_other_threads(facts: &Snapshot, by_cpu: &mut BTreeMap<Cpu, Vec<State>>) {
+    let depth =
+        |states: &Vec<State>| states.iter().filter(|s| s.is_enterable()).map(|s| s.row.index).max().unwrap_or(0);
+    for core in facts.topology.cores().iter().filter(|core| core.len() > 1) {
+        // A thread that is offline, or of which nothing is known, keeps the core from nothing.
+        let Some(shallowest) = core.iter().filter_map(|cpu| by_cpu.get(&cpu).map(depth)).min() else { continue };
+        for cpu in core.iter() {
+            for state in by_cpu.get_mut(&cpu).into_iter().flatten() {
+                if state.is_enterable() && state.row.index > shallowest {
+                    state.instead.push(Instead::OtherThread);
+                }
+            }
+        }
+    }
 }
 
 /// The state that is entered where none can be; none of a table without its state 0, a cut recording.
@@ -477,6 +513,21 @@ mod tests {
         // Ladder climbs one state at a time.
         let ladder = format!("//- {ROOT}/cpuidle/current_governor\nladder\n") + &file(0, 1, "disable", "1");
         assert_eq!(told(&host(&ladder)), ["0: POLL spins: Disabled", "1: POLL C1 C1E C6"]);
+    }
+
+    #[test]
+    fn a_core_sleeps_as_deeply_as_both_of_its_threads_may() {
+        let core = "//- /sys/devices/system/cpu/cpu0/topology/core_cpus_list\n0-1\n
+                    //- /sys/devices/system/cpu/cpu1/topology/core_cpus_list\n0-1\n";
+        let facts = host(&(core.to_string() + &file(0, 3, "disable", "1")));
+        let groups = of(&facts);
+        assert_eq!(told(&facts)[1], "1: POLL C1 C1E C6", "CPU 1 asks for it");
+        assert_eq!(groups[1].deepest_of_core().unwrap().name, "C1E");
+        assert_eq!(deepest(&groups).unwrap().name, "C1E");
+        // A thread that spins keeps its core awake, and one that asks for C1 does so for C1 only.
+        let poll = core.to_string() + &format!("//- {ROOT}/cpu0/power/pm_qos_resume_latency_us\nn/a\n");
+        assert!(of(&host(&poll))[1].states.iter().skip(1).all(State::is_in_vain));
+        assert_eq!(deepest(&of(&host(core))).unwrap().name, "C6");
     }
 
     #[test]

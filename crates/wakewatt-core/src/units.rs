@@ -37,7 +37,10 @@ pub fn exact_ns(ns: u64) -> String {
 
 /// Kilohertz, printed as MHz or GHz.
 pub fn show_khz(khz: u64) -> String {
-    if khz >= 1_000_000 {
+    // acpi-cpufreq's turbo step lies 1 MHz above the nominal one; rounded, both would be one frequency.
+    if khz >= 1_000_000 && khz % 100_000 == 1000 {
+        format!("{:.3}GHz", khz as f64 / 1e6)
+    } else if khz >= 1_000_000 {
         format!("{}GHz", three_digits(khz as f64 / 1e6))
     } else if khz >= 1000 {
         format!("{}MHz", three_digits(khz as f64 / 1e3))
@@ -251,6 +254,7 @@ mod tests {
         assert_eq!(shown, ["0ns", "850ns", "2us", "31.4us", "290us", "1.23ms", "3s"]);
         assert_eq!(show_khz(2_400_000), "2.4GHz");
         assert_eq!(show_khz(800_000), "800MHz");
+        assert_eq!((show_khz(2_000_000), show_khz(2_001_000)), ("2GHz".into(), "2.001GHz".into()));
         assert_eq!(show_bytes(512 << 20), "512MiB");
     }
 

@@ -32,6 +32,7 @@ fn hosts() -> Vec<(String, Tree)> {
             all.push((name.clone(), host_file::read(&std::fs::read_to_string(&path).unwrap(), &name).unwrap()));
         }
     }
+    all.push(("z/VM".into(), z_vm()));
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all
 }
@@ -160,8 +161,57 @@ const REGISTERS: &[RegisterEdit] = &[
     ("highest level of the HWP request on CPU 0", 0x774, |value| (value & !0xff00) | (((value >> 8 & 0xff) / 2) << 8)),
 ];
 
+/// A machine as a guest of somebody: the name, and the files that say so beside the flag.
+type GuestEdit = (&'static str, &'static [(&'static str, &'static str)]);
+
+const GUESTS: &[GuestEdit] = &[
+    (
+        "guest of VMware",
+        &[("/sys/class/dmi/id/sys_vendor", "VMware, Inc."), ("/sys/class/dmi/id/product_name", "VMware20,1")],
+    ),
+    ("guest of Xen", &[("/sys/hypervisor/type", "xen"), ("/sys/class/dmi/id/sys_vendor", "Xen")]),
+    (
+        "guest of Hyper-V",
+        &[
+            ("/sys/class/dmi/id/sys_vendor", "Microsoft Corporation"),
+            ("/sys/class/dmi/id/product_name", "Virtual Machine"),
+        ],
+    ),
+    (
+        "guest of KVM",
+        &[("/sys/class/dmi/id/sys_vendor", "QEMU"), ("/sys/class/dmi/id/product_name", "KVM Virtual Machine")],
+    ),
+    (
+        "guest of Nitro",
+        &[("/sys/class/dmi/id/sys_vendor", "Amazon EC2"), ("/sys/class/dmi/id/product_name", "m7i.xlarge")],
+    ),
+];
+
+fn guest(tree: &Tree, (_, files): &GuestEdit) -> Option<Tree> {
+    let flag = EDITS.iter().find(|(name, _)| *name == "in a guest").unwrap();
+    let mut tree = edited(tree, flag)?;
+    for (path, text) in *files {
+        tree.files.insert((*path).to_string(), Ok(text.as_bytes().to_vec()));
+    }
+    Some(tree)
+}
+
+/// A mainframe's virtual machine: CPUs that halt without an idle driver, and words of its own.
+fn z_vm() -> Tree {
+    let cpu = "//- /sys/devices/system/cpu";
+    Tree::from_text(&format!(
+        "{cpu}/present\n0-3\n{cpu}/online\n0-3\n{cpu}/cpuidle/current_driver\nnone\n{cpu}/cpuidle/current_governor\nmenu\n
+         //- /proc/cpuinfo\nvendor_id       : IBM/S390\n# processors    : 4\nfeatures\t: esan3 zarch stfle\n
+         processor 0: version = FF,  identification = 0A1B2C,  machine = 3931\n
+         //- /proc/sysinfo\nManufacturer: IBM\nType: 3931\nVM00 Control Program: z/VM 7.3.0\n
+         //- /proc/cmdline\nroot=/dev/dasda1 dasd=0.0.0100\n//- /proc/version\nLinux version 6.12.0 (build@example) #1 SMP\n
+         //- /proc/sys/kernel/osrelease\n6.12.0\n"
+    ))
+}
+
 /// The host with each change that changes something there, by name.
 fn variants(tree: &Tree) -> Vec<(&'static str, Tree)> {
+    let guests = GUESTS.iter().filter_map(|edit| Some((edit.0, guest(tree, edit)?)));
     let files = EDITS.iter().filter_map(|edit| Some((edit.0, edited(tree, edit)?)));
     let registers = REGISTERS.iter().filter_map(|(name, address, new)| {
         let mut tree = tree.clone();
@@ -169,7 +219,7 @@ fn variants(tree: &Tree) -> Vec<(&'static str, Tree)> {
         let old = std::mem::replace(value, new(*value));
         (*value != old).then_some((*name, tree))
     });
-    files.chain(registers).collect()
+    files.chain(registers).chain(guests).collect()
 }
 
 fn edited(tree: &Tree, edit: &Edit) -> Option<Tree> {
@@ -213,6 +263,7 @@ const FAULTS: &[Fault] = &[
     ("a finding about many things that names one of them", name_one),
     ("a finding about settings of many things that does not say of how many", say_no_extent),
     ("words of another maker, or of hardware in a guest", speak_of_others),
+    ("idle states that this machine does not have", name_absent_states),
     ("a remedy for guests of KVM elsewhere", advise_kvm),
     ("a rule that leaves the answer to one that has none", leave_it_to_nobody),
 ];
@@ -388,31 +439,37 @@ fn says_extent(title: &str) -> bool {
 }
 
 fn say_no_extent(Run { evidence, found, .. }: &Run) -> Vec<String> {
-    /// Rules about a setting that each CPU, policy, die or package has for itself.
-    const OF_EACH: &[&str] = &[
-        "rule.deep-idle-vs-latency",
-        "rule.polling-by-accident",
-        "rule.per-cpu-resume-limits",
-        "rule.bios-disabled-states",
-        "rule.no-deep-state",
-        "rule.idle-disabled-by-user",
-        "rule.c1e-promotion",
-        "rule.package-limit",
-        "rule.governor",
-        "rule.governor-tunables",
-        "rule.max-below-hardware",
-        "rule.bios-limit",
-        "rule.min-frequency",
-        "rule.below-lowest",
-        "rule.epp",
-        "rule.epb",
-        "rule.prefetchers",
-        "rule.unequal-cores",
+    /// Rules about something of which a machine has one: a driver, a governor, an argument, a kernel.
+    const OF_MACHINE: &[&str] = &[
+        "rule.tick-never-stops",
+        "rule.ladder-governor",
+        "rule.history-contradicts-present",
+        "rule.hwp-hidden",
+        "rule.no-idle-driver",
+        "rule.known-kernel-changes",
+        "rule.frequency-driver",
+        "rule.haltpoll-guest",
+        "rule.guest-hypervisor",
+        "rule.container-masked",
+        "rule.arguments-ignored",
+        "rule.idle-boot-arguments",
+        "rule.hwp-dynamic-boost",
+        "rule.turbo-off",
+        "rule.one-node",
+        // All of its nodes and sockets are counted in another form.
+        "rule.snc-nps",
+        "rule.memory-only-nodes",
+        "rule.irq-affinity",
     ];
     const OF_DIES: &[&str] = &["rule.uncore-window", "rule.efficiency-latency-control"];
-    let is_many_dies = evidence.facts.uncore.deciding().count() > 1;
-    let is_meant =
-        |f: &&Finding| OF_EACH.contains(&f.id.as_str()) || (is_many_dies && OF_DIES.contains(&f.id.as_str()));
+    let is_one_package = evidence.facts.topology.packages().len() < 2;
+    let is_one_die = evidence.facts.uncore.deciding().count() < 2;
+    let is_many_cpus = evidence.facts.cpus.running().count() > 1;
+    let is_meant = |f: &&Finding| {
+        let id = f.id.as_str();
+        let is_of_one = (is_one_die && OF_DIES.contains(&id)) || (is_one_package && id == "rule.package-c6");
+        is_many_cpus && !OF_MACHINE.contains(&id) && !is_of_one
+    };
     // Kinds of core are all named.
     let is_listed = |f: &&Finding| f.title.contains("kinds of core");
     let silent = found.iter().filter(is_meant).filter(|f| !says_extent(&f.title) && !is_listed(f));
@@ -484,6 +541,36 @@ fn speak_of_others(Run { evidence, found, rulings }: &Run) -> Vec<String> {
         found.map(|word| format!("{id}: {word} in: {text}")).collect::<Vec<_>>()
     })
     .collect()
+}
+
+/// A core state by its name, `C6`, `C1E` or `C3_ACPI`; none of `C-states` and the like.
+fn core_states(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| {
+        let rest = word.strip_prefix('C').map_or("", |rest| rest.trim_end_matches("_ACPI"));
+        let digits = rest.trim_end_matches(|c: char| c.is_ascii_uppercase());
+        !digits.is_empty() && digits.len() < 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// States that remedies and titles name, and the table has not: advice about them is advice about another machine.
+fn name_absent_states(Run { evidence, found, .. }: &Run) -> Vec<String> {
+    let idle = &evidence.facts.idle;
+    let has = |name: &str| idle.states.iter().any(|state| state.label().split('/').any(|own| own == name));
+    // A rule that says which state is missing names it, and one about registers names C1, which they demote to.
+    const MISSING: &[&str] =
+        &["rule.no-deep-state", "rule.bios-disabled-states", "rule.c1e-promotion", "rule.c1-demotion"];
+    let meant = found.iter().filter(|f| !MISSING.contains(&f.id.as_str()) && !idle.states.is_empty());
+    meant
+        .flat_map(|f| {
+            // What the BIOS calls its options is its own.
+            let text = format!("{} | {} | {}", f.title, f.remedy, f.price);
+            let text = text.replace("C0/C1 or C2", "").replace("Package C State: C6", "");
+            // Nor has the table what the hardware makes of C1.
+            let text = text.replace("C1 is entered as C1E", "").replace("than C1 claims", "");
+            let absent: Vec<String> = core_states(&text).filter(|name| !has(name)).map(String::from).collect();
+            absent.into_iter().map(move |name| format!("{}: {name} in: {text}", f.id))
+        })
+        .collect()
 }
 
 fn advise_kvm(Run { evidence, found, .. }: &Run) -> Vec<String> {

@@ -18,8 +18,10 @@ use wakewatt_core::clock_window::{By, Window};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::enterable::{self, Barrier, Cause, Enterable, WhenIdle};
 use wakewatt_core::facts::msr::package_limit;
+use wakewatt_core::facts::power::PackageLimit;
 use wakewatt_core::facts::uncore::UncoreDomain;
 use wakewatt_core::package_states::{self, Package};
+use wakewatt_core::units::show_uw;
 use wakewatt_words::{say, word};
 
 /// Why a step changes nothing.
@@ -95,7 +97,7 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
             _ => {
                 moved.iter().for_each(|change| then.write(&change.path, change.before.as_deref(), &change.to));
                 let now = topics(&step.knob).map(|topics| Outlook::of(then.facts(topics, &was.facts)));
-                let effect = effect(host, step, &moved, &was, now.as_ref().unwrap_or(&was));
+                let effect = effect(host, step, &moved, &then, &was, now.as_ref().unwrap_or(&was));
                 was = now.unwrap_or(was);
                 makers.push(step);
                 effect
@@ -124,7 +126,7 @@ fn register_without_effect(
 ) -> Option<String> {
     match step.knob.as_str() {
         "msr.package_limit" => package_awake(host, cpus, moved, now),
-        "msr.c1_demotion" | "msr.c1_undemotion" => nothing_demoted(cpus, now),
+        "msr.c1_demotion" | "msr.c1_undemotion" | "idle.c1_demotion" => nothing_demoted(cpus, now),
         "msr.c1e_promotion" => c1_not_entered(cpus, now),
         _ => None,
     }
@@ -229,7 +231,7 @@ fn tighter(window: &Window, knob: &str) -> Option<wakewatt_core::clock_window::B
 }
 
 /// A step that writes something.
-fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &Outlook) -> Effect {
+fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], then: &Then<'_>, was: &Outlook, now: &Outlook) -> Effect {
     let cpus = moved.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
     let none = match step.knob.as_str() {
         knob if is_idle(knob) => same_sleep(step, &cpus, was, now),
@@ -256,6 +258,8 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook, now: &
         "memory.numa_balancing" if host.facts.memory.nodes.len() == 1 => {
             Some(word!("there is one memory node, so nothing to balance").into())
         }
+        "net.coalescing" => changed_by_driver(host, moved, then),
+        "power.limit" => other_power_limit(host, moved, then),
         "uncore.min" => uncore_stays(host, moved),
         "uncore.elc" if step.request.name.ends_with(".floor") => uncore_stays(host, moved),
         _ => None,
@@ -335,6 +339,44 @@ fn turbo_out_of_reach(now: &Outlook) -> Option<String> {
     };
     let all: Option<Vec<String>> = now.clocks.iter().map(why).collect();
     all.and_then(|all| all.into_iter().next())
+}
+
+/// Why delays of interrupts stay as they are: with the adaptive switch on, the driver chooses them.
+fn changed_by_driver(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> Option<String> {
+    let switch = |change: &&Change| {
+        let (interface, field) = change.path.rsplit_once('/')?;
+        let name = format!("adaptive-{}", field.split('-').next()?);
+        let path = format!("{interface}/{name}");
+        let found = || host.text(&format!("{interface}/coalesce"));
+        let is_on = match then.is_written(&path) {
+            true => then.text(&path)?.trim() == "1",
+            false => found()?.lines().any(|line| line.trim() == format!("{name} 1")),
+        };
+        (is_on && !field.starts_with("adaptive")).then_some(name)
+    };
+    let all: Option<Vec<String>> = moved.iter().map(switch).collect();
+    all?.first().map(|name| say!("the driver changes it ({name} is on)"))
+}
+
+/// Why a package's power stays limited as it was: another of its limits is lower, before and after.
+fn other_power_limit(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> Option<String> {
+    let all = host.facts.power.package_limits();
+    let after = |limit: &PackageLimit<'_>| {
+        let path = limit.path();
+        let written = then.is_written(&path).then(|| then.text(&path)).flatten();
+        written.map_or(Some(limit.limit_uw), |text| text.trim().parse().ok())
+    };
+    let lower = |change: &&Change| {
+        let own = all.iter().find(|limit| limit.path() == change.path)?;
+        let ends = [change.before.as_deref()?.trim().parse::<u64>().ok()?, change.to.trim().parse().ok()?];
+        let others = all.iter().filter(|limit| limit.package == own.package && limit.path() != change.path);
+        let lowest = others.filter_map(|limit| Some((after(limit)?, limit))).min_by_key(|(uw, _)| *uw)?;
+        (lowest.0 <= *ends.iter().min()?).then_some(lowest)
+    };
+    let found: Option<Vec<(u64, &PackageLimit<'_>)>> = moved.iter().map(lower).collect();
+    let (uw, limit) = *found?.first()?;
+    let name = limit.constraint.name.get().map_or("", String::as_str);
+    Some(say!("{} of {} ({name}) is in force", show_uw(uw), limit.zone.id))
 }
 
 /// Why the uncore clock of idle dies stays as it is, whatever its lower limit or its floor becomes: the higher of the two
@@ -472,6 +514,42 @@ mod tests {
             None => step.price.clone(),
         };
         plan.steps.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_power_limit_above_another_one_has_no_effect() {
+        let zone = |id: &str, long: u64, short: u64, max: u64| {
+            let at = format!("//- /sys/class/powercap/{id}");
+            format!(
+                "{at}/name\npackage-0\n{at}/enabled\n1\n{at}/constraint_0_name\nlong_term\n
+                 {at}/constraint_0_power_limit_uw\n{long}000000\n{at}/constraint_0_max_power_uw\n{max}000000\n
+                 {at}/constraint_1_name\nshort_term\n{at}/constraint_1_power_limit_uw\n{short}000000\n"
+            )
+        };
+        let tree = host(&(zone("intel-rapl:0", 250, 300, 250) + &zone("intel-rapl-mmio:0", 150, 300, 0)));
+        let long = |settings: &[&str]| said(&tree, settings);
+        assert_eq!(
+            long(&["power.limit.long@intel-rapl:0=200W"]),
+            ["no effect: 150W of intel-rapl-mmio:0 (long_term) is in force"]
+        );
+        assert!(!long(&["power.limit.long@intel-rapl:0=100W"])[0].starts_with("no effect"));
+        // The lower one goes first.
+        let both = long(&["power.limit.long@intel-rapl-mmio:0=250W", "power.limit.long@intel-rapl:0=200W"]);
+        assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
+    }
+
+    #[test]
+    fn a_delay_that_the_driver_chooses_is_not_set() {
+        let eth = |adaptive: u32| {
+            host(&format!(
+                "//- /sys/class/net/eth0/mtu\n1500\n//- ethtool:eth0/coalesce\nrx-usecs 50\nadaptive-rx {adaptive}\n"
+            ))
+        };
+        let set = "net.coalescing.rx-usecs@eth0=5";
+        assert_eq!(said(&eth(1), &[set]), ["no effect: the driver changes it (adaptive-rx is on)"]);
+        assert!(said(&eth(0), &[set])[0].starts_with("more interrupts"));
+        let both = said(&eth(1), &["net.coalescing.adaptive-rx@eth0=off", set]);
+        assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
     }
 
     #[test]

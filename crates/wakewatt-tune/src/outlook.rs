@@ -11,6 +11,7 @@ use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::enterable::{self, Enterable, WhenIdle};
 use wakewatt_core::fact::Fact;
 use wakewatt_core::facts::Snapshot;
+use wakewatt_core::facts::idle::TableRow;
 use wakewatt_core::facts::kernel::KernelVersion;
 use wakewatt_core::units::Cpu;
 
@@ -60,13 +61,11 @@ impl Outlook {
     pub(crate) fn entered(&self) -> BTreeMap<Cpu, Entered<'_>> {
         let mut all = BTreeMap::new();
         for group in &self.idle {
-            let mut states: Vec<(&str, Option<u64>, u32)> = group
-                .open()
-                .map(|state| (state.row.name.as_str(), state.row.exit_latency_ns, state.row.index))
-                .collect();
+            let mut states: Vec<EnteredState<'_>> =
+                group.open().map(|state| EnteredState { row: &state.row, is_in_vain: state.is_in_vain() }).collect();
             // Nothing is left: another state is entered all the same, and sleeps where it is no POLL.
             if states.is_empty() {
-                states.extend(group.deepest().map(|row| (row.name.as_str(), row.exit_latency_ns, row.index)));
+                states.extend(group.deepest().map(|row| EnteredState { row, is_in_vain: false }));
             }
             for cpu in group.cpus.iter() {
                 all.insert(cpu, Entered { states: states.clone(), when_idle: &group.when_idle });
@@ -118,11 +117,26 @@ impl Outlook {
     }
 }
 
+/// A state that a CPU asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EnteredState<'a> {
+    pub(crate) row: &'a TableRow,
+    /// Does the core's other thread keep the core from it?
+    pub(crate) is_in_vain: bool,
+}
+
+/// The same state, whatever its switch says: haltpoll looks at none.
+impl PartialEq for EnteredState<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let is = |state: &Self| (state.row.index, state.row.exit_latency_ns, state.is_in_vain);
+        self.row.name == other.row.name && is(self) == is(other)
+    }
+}
+
 /// What a CPU enters when idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Entered<'a> {
-    /// By name, with the exit latency that the driver claims and the place in the table.
-    pub(crate) states: Vec<(&'a str, Option<u64>, u32)>,
+    pub(crate) states: Vec<EnteredState<'a>>,
     pub(crate) when_idle: &'a WhenIdle,
 }
 
@@ -139,7 +153,8 @@ impl Entered<'_> {
     pub(crate) fn spins(&self) -> bool {
         matches!(self.when_idle, WhenIdle::Spins(_))
     }
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.states.iter().any(|(own, ..)| *own == name)
+    /// Its state of this name.
+    pub(crate) fn state(&self, name: &str) -> Option<&EnteredState<'_>> {
+        self.states.iter().find(|state| state.row.name == name)
     }
 }

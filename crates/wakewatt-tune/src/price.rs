@@ -6,7 +6,7 @@
 
 use crate::knob::{Host, Price};
 use crate::knobs;
-use crate::outlook::{Entered, Outlook, Span};
+use crate::outlook::{Entered, EnteredState, Outlook, Span};
 use crate::resolve::{Change, Step};
 use std::cmp::Ordering;
 use wakewatt_core::clock_window::Window;
@@ -23,10 +23,30 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
         "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
         "freq.max" | "freq.perf.max" => highest(host, was, now),
         "freq.min" | "freq.perf.min" => lowest(host, was, now),
+        "freq.epb" => moved.first().and_then(|change| bias_of_uncore(step, change, moved, now)),
         "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host, was),
         _ => None,
     };
     own.unwrap_or_else(|| by_direction(step, moved))
+}
+
+/// Of an energy bias where the governor keeps the clocks up: only the uncore may follow it.
+fn bias_of_uncore(step: &Step, change: &Change, moved: &[&Change], now: &Outlook) -> Option<String> {
+    let cpus = moved.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+    let knob = knobs::find(&step.request.name).filter(|_| cpus.minus(&now.kept_high).is_empty())?;
+    let rank = |text: &str, shown: &str| knob.rank(&step.request.name, text, shown);
+    let is_up = rank(&change.to, &change.to_shown)? > rank(change.before.as_deref()?, &change.before_shown)?;
+    Some(
+        match is_up {
+            true => {
+                word!("the clocks stay up under governor performance; the uncore may react slower, with fewer watts")
+            }
+            false => {
+                word!("the clocks stay up under governor performance; the uncore may react faster, with more watts")
+            }
+        }
+        .into(),
+    )
 }
 
 /// By where the values go: up, down, or nobody can say.
@@ -52,7 +72,7 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
     let mut spins = CpuSet::new();
     let mut awake_no_more = CpuSet::new();
     // States by the CPUs, so that those which go together are said together.
-    let (mut closed, mut opened) = (States::default(), States::default());
+    let (mut closed, mut opened, mut in_vain) = (States::default(), States::default(), States::default());
     for (cpu, then) in &after {
         let Some(first) = before.get(cpu) else { continue };
         match (first.spins(), then.spins()) {
@@ -65,8 +85,21 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
             }
             _ => {}
         }
-        closed.note(*cpu, first, then);
-        opened.note(*cpu, then, first);
+        for state in first.states.iter().filter(|state| !state.is_in_vain) {
+            match then.state(&state.row.name) {
+                None => closed.note(*cpu, state, then),
+                Some(now) if now.is_in_vain => in_vain.note(*cpu, state, then),
+                Some(_) => {}
+            }
+        }
+        for state in &then.states {
+            match first.state(&state.row.name) {
+                None if state.is_in_vain => in_vain.note(*cpu, state, first),
+                None => opened.note(*cpu, state, first),
+                Some(before) if before.is_in_vain && !state.is_in_vain => opened.note(*cpu, state, first),
+                Some(_) => {}
+            }
+        }
     }
     let extent = |cpus: &CpuSet| host.facts.cpus.extent(cpus);
     let is_guest = Virt::is_guest(&host.facts.virt) == Some(true);
@@ -102,6 +135,10 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
             ),
         });
     }
+    for (states, cpus, _) in in_vain.groups() {
+        let cpus = extent(&cpus);
+        all.push(say!("{states} asked for in vain on {cpus}: the other thread of the core may not enter it"));
+    }
     for (states, cpus, kind) in opened.groups() {
         let cpus = extent(&cpus);
         all.push(match kind {
@@ -126,27 +163,23 @@ enum Kind {
     Shallow,
 }
 
-/// x86's state 0, which spins.
-const POLL: &str = "POLL";
-
 /// States with the CPUs they concern, in the order of the table.
 #[derive(Default)]
 struct States(Vec<(String, Kind, CpuSet)>);
 
 impl States {
-    /// What one of two enters and the other does not.
-    fn note(&mut self, cpu: u32, one: &Entered<'_>, other: &Entered<'_>) {
-        for (name, exit_ns, index) in one.states.iter().filter(|(name, ..)| !other.has(name)) {
-            let label = exit_ns.map_or_else(|| (*name).to_string(), |ns| format!("{name} ({})", exact_ns(ns)));
-            // POLL takes over none but the shortest pauses, where a sleeping state is left beside it.
-            let mut takers =
-                other.states.iter().filter(|(name, ..)| *name != POLL).map(|(_, _, other)| other).peekable();
-            let is_shallowest = takers.peek().is_some() && takers.all(|other| other > index);
-            let kind = if is_shallowest { Kind::Shallow } else { Kind::Deep(exit_ns.unwrap_or(0)) };
-            match self.0.iter_mut().find(|(known, was, _)| *known == label && *was == kind) {
-                Some((.., cpus)) => cpus.insert(cpu),
-                None => self.0.push((label, kind, [cpu].into_iter().collect())),
-            }
+    /// A state that a CPU enters, beside those that it enters without it.
+    fn note(&mut self, cpu: u32, state: &EnteredState<'_>, without: &Entered<'_>) {
+        let row = state.row;
+        let label =
+            row.exit_latency_ns.map_or_else(|| row.name.clone(), |ns| format!("{} ({})", row.name, exact_ns(ns)));
+        // A state that spins takes over none but the shortest pauses, where a sleeping state is left beside it.
+        let mut takers = without.states.iter().map(|other| other.row).filter(|other| !other.is_polling()).peekable();
+        let is_shallowest = takers.peek().is_some() && takers.all(|other| other.index > row.index);
+        let kind = if is_shallowest { Kind::Shallow } else { Kind::Deep(row.exit_latency_ns.unwrap_or(0)) };
+        match self.0.iter_mut().find(|(known, was, _)| *known == label && *was == kind) {
+            Some((.., cpus)) => cpus.insert(cpu),
+            None => self.0.push((label, kind, [cpu].into_iter().collect())),
         }
     }
 

@@ -84,6 +84,29 @@ fn losses_of_unequal_cores_are_told_apart() {
 }
 
 #[test]
+fn a_core_sleeps_as_deeply_as_both_of_its_threads_may() {
+    let icx = host("icx2s0", &[]);
+    let says = &said(&icx, &["qos.cpu@cpus:0-71=20us"])[0];
+    assert!(says.contains("C6 (170us) no longer entered on 72 of 144 CPUs (0-71)"), "{says}");
+    assert!(says.contains("C6 (170us) asked for in vain on 72 of 144 CPUs (72-143)"), "{says}");
+    // Taken back on one thread of each core, it brings no core down again.
+    let limited = host("icx2s0", &[("power/pm_qos_resume_latency_us", "20")]);
+    let says = &said(&limited, &["qos.cpu@cpus:0-71=none"])[0];
+    assert!(says.contains("asked for in vain on 72 of 144 CPUs (0-71)") && !says.contains("entered again"), "{says}");
+    let says = &said(&limited, &["qos.cpu=none"])[0];
+    assert!(says.contains("C6 (170us) entered again on all 144 CPUs") && !says.contains("in vain"), "{says}");
+}
+
+#[test]
+fn a_bias_moves_no_clock_that_the_governor_keeps_up() {
+    let emr = host("emr9", &[("scaling_governor", "performance"), ("power/energy_perf_bias", "6")]);
+    let says = &said(&emr, &["freq.epb=15"])[0];
+    assert_eq!(says, "the clocks stay up under governor performance; the uncore may react slower, with fewer watts");
+    let free = host("emr9", &[("scaling_governor", "powersave"), ("power/energy_perf_bias", "6")]);
+    assert!(said(&free, &["freq.epb=15"])[0].contains("and of clocks"));
+}
+
+#[test]
 fn turbo_is_had_by_the_highest_step_and_sold_where_it_is() {
     let rome = host("rome0", &[]);
     assert!(said(&rome, &["freq.max=2GHz"])[0].starts_with("at most 2GHz instead of 2.25GHz and turbo"));

@@ -47,8 +47,8 @@ pub struct Part(pub &'static str, pub &'static [(&'static str, &'static str)]);
 /// A switch without which an attribute's value has no force.
 #[derive(Debug)]
 pub struct Master {
-    /// The attribute.
-    pub of: &'static str,
+    /// The attributes.
+    pub of: &'static [&'static str],
     /// Its values that need no switch.
     pub without: &'static [&'static str],
     /// The switch.
@@ -88,7 +88,7 @@ pub fn without_force<'a>(
     let is_called = |name: &str, pattern: &str| plain(base(name)) == plain(pattern);
     let means =
         |a: &Attribute, text: &str, value: &Setting| a.accept(text, Some(value)).is_ok_and(|v| a.is_same(&v, value));
-    let masters = MASTERS.iter().filter(|m| is_called(&attribute.name, m.of));
+    let masters = MASTERS.iter().filter(|m| m.of.iter().any(|name| is_called(&attribute.name, name)));
     let mut known = masters.filter(|m| !m.without.iter().any(|text| means(attribute, text, value)));
     known.find_map(|master| {
         let [switch] = named(registry, master.switch)[..] else { return None };

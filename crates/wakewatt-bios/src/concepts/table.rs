@@ -209,36 +209,78 @@ const ALL_PREFETCHERS: &[Part] = &[
     Part("Processors_L2RFOPrefetcher", ON_AUTO),
 ];
 
+/// Lenovo's settings that the operating mode decides in any mode but CustomMode; the machine drops other values at boot.
+const LENOVO_BY_MODE: &[&str] = &[
+    "Power_PowerPerformanceBias",
+    "Power_PlatformControlledType",
+    "Processors_CStates",
+    "Processors_C1EnhancedMode",
+    "Processors_MONITORMWAIT",
+    "Processors_CPUPstateControl",
+    "Processors_TurboMode",
+    "Processors_EnergyEfficientTurbo",
+    "Processors_UPILinkFrequency",
+    "Processors_L1",
+    "Processors_L0p",
+    "Memory_MemorySpeed",
+    "Memory_MemoryPowerManagement",
+    // AMD.
+    "Processors_GlobalC_stateControl",
+    "Processors_DFC_States",
+    "Processors_P_state1",
+    "Processors_P_state2",
+    "Processors_CorePerformanceBoost",
+    "Processors_SOCP_states",
+    "Processors_DeterminismSlider",
+    "Processors_cTDP",
+    "Processors_PackagePowerLimit",
+];
+
 /// Switches without which a value has no force, where registries leave the dependency out. From makers' guides and help texts; the live
 /// registry must have both.
 pub const MASTERS: &[Master] = &[
     // The fabric stays in a P-state only while its power management (APBDIS) is off.
-    Master { of: "InfinityFabricPstate", without: &["Auto"], switch: "ApplicationPowerBoost", needs: &["Disabled"] },
-    Master { of: "FixedSocPstate", without: &["Auto"], switch: "ApbDis", needs: &["Enabled"] },
+    Master { of: &["InfinityFabricPstate"], without: &["Auto"], switch: "ApplicationPowerBoost", needs: &["Disabled"] },
+    Master { of: &["FixedSocPstate"], without: &["Auto"], switch: "ApbDis", needs: &["Enabled"] },
     // Else the operating system writes the bias.
-    Master { of: "AltEngPerfBIAS", without: &[], switch: "PwrPerfTuning", needs: &["BIOS Controls EPB"] },
+    Master { of: &["AltEngPerfBIAS"], without: &[], switch: "PwrPerfTuning", needs: &["BIOS Controls EPB"] },
     Master {
-        of: "ENERGY_PERF_BIAS_CFGMode",
+        of: &["ENERGY_PERF_BIAS_CFGMode"],
         without: &[],
         switch: "PowerPerformanceTuning",
         needs: &["BIOS Controls EPB"],
     },
     Master {
-        of: "Power_PlatformControlledType",
+        of: &["Power_PlatformControlledType"],
         without: &[],
         switch: "Power_PowerPerformanceBias",
         needs: &["PlatformControlled"],
     },
     Master {
-        of: "PerformanceDeterminism",
+        of: &["PerformanceDeterminism"],
         without: &[],
         switch: "DeterminismControl",
         needs: &["DeterminismCtrlManual", "Manual"],
     },
     Master {
-        of: "DeterminismEnable",
+        of: &["DeterminismEnable"],
         without: &["Auto"],
         switch: "DeterminismControl",
         needs: &["Manual", "DeterminismCtrlManual"],
+    },
+    Master { of: LENOVO_BY_MODE, without: &[], switch: "OperatingModes_ChooseOperatingMode", needs: &["CustomMode"] },
+    // Autonomous C-states are the package's own: it takes no word about C1E, and gives none about Monitor/Mwait.
+    Master {
+        of: &["Processors_C1EnhancedMode"],
+        without: &[],
+        switch: "Processors_CStates",
+        needs: &["Legacy", "Disabled"],
+    },
+    Master { of: &["Processors_MONITORMWAIT"], without: &[], switch: "Processors_CStates", needs: &["Disabled"] },
+    Master {
+        of: &["Processors_EnergyEfficientTurbo"],
+        without: &[],
+        switch: "Processors_TurboMode",
+        needs: &["Enabled", "Enable"],
     },
 ];

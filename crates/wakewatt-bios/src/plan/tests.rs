@@ -314,6 +314,55 @@ fn a_value_is_planned_with_the_switch_that_gives_it_force() {
     assert!(plan.refused.is_empty(), "{:?}", plan.refused);
 }
 
+/// Lenovo with an AMD processor, whose registry names no dependency.
+#[test]
+fn lenovo_takes_single_settings_in_custom_mode_only() {
+    let modes = &["MaximumEfficiency", "MaximumPerformance", "CustomMode"];
+    let switch = &["Disabled", "Enabled"];
+    let machine = |mode: &str| {
+        bios(
+            vec![
+                entry("OperatingModes_ChooseOperatingMode", modes, json!({})),
+                entry("Processors_GlobalC_stateControl", switch, json!({})),
+            ],
+            vec![],
+            &[("OperatingModes_ChooseOperatingMode", mode), ("Processors_GlobalC_stateControl", "Enabled")],
+        )
+    };
+    let wish = &["attr:Processors_GlobalC_stateControl=Disabled"];
+    let plan = planned(&machine("MaximumEfficiency"), wish);
+    assert_eq!(
+        told(&plan),
+        [
+            "WillChange OperatingModes_ChooseOperatingMode=CustomMode gate",
+            "WillChange Processors_GlobalC_stateControl=Disabled"
+        ]
+    );
+    assert_eq!(told(&planned(&machine("CustomMode"), wish)).len(), 1);
+    // Intel: C1E has a say under the older C-states only, and turbo's economy with turbo.
+    let intel = bios(
+        vec![
+            entry("OperatingModes_ChooseOperatingMode", modes, json!({})),
+            entry("Processors_CStates", &["Legacy", "Autonomous", "Disabled"], json!({})),
+            entry("Processors_C1EnhancedMode", switch, json!({})),
+            entry("Processors_TurboMode", switch, json!({})),
+            entry("Processors_EnergyEfficientTurbo", switch, json!({})),
+        ],
+        vec![],
+        &[
+            ("OperatingModes_ChooseOperatingMode", "CustomMode"),
+            ("Processors_CStates", "Autonomous"),
+            ("Processors_C1EnhancedMode", "Enabled"),
+            ("Processors_TurboMode", "Disabled"),
+            ("Processors_EnergyEfficientTurbo", "Enabled"),
+        ],
+    );
+    let c1e = planned(&intel, &["attr:Processors_C1EnhancedMode=Disabled"]);
+    assert_eq!(told(&c1e)[0], "WillChange Processors_CStates=Legacy gate");
+    let turbo = planned(&intel, &["attr:Processors_EnergyEfficientTurbo=Disabled"]);
+    assert_eq!(told(&turbo)[0], "WillChange Processors_TurboMode=Enabled gate");
+}
+
 #[test]
 fn a_value_whose_switch_cannot_be_had_is_refused_with_the_reason() {
     let plan =

@@ -83,14 +83,44 @@ pub fn deepest_state(host: &Snapshot) -> Option<Option<(String, u64)>> {
     all.iter().any(is_told).then(|| enterable::deepest(&all).map(|claim| (claim.name, claim.exit_latency_ns)))
 }
 
+/// What a host's CPUs go down to: the deepest state, the CPUs whose cores enter it where not all do, and what the
+/// shallowest of them go down to.
+struct Depth {
+    deepest: Option<(String, u64)>,
+    only_on: Option<CpuSet>,
+    least_ns: u64,
+}
+
+impl Depth {
+    fn of(host: &Snapshot) -> Option<Depth> {
+        let deepest = deepest_state(host)?;
+        let all = enterable::of(host);
+        let ns = |group: &Enterable| group.deepest_of_core().and_then(|row| row.exit_latency_ns).unwrap_or(0);
+        let most = deepest.as_ref().map_or(0, |(_, ns)| *ns);
+        let reaching = all.iter().filter(|group| ns(group) == most);
+        let reaching = reaching.fold(CpuSet::new(), |set, group| set.union(&group.cpus));
+        let is_all = all.iter().all(|group| ns(group) == most);
+        let least_ns = all.iter().map(ns).min().unwrap_or(most);
+        Some(Depth { deepest, only_on: (!is_all).then_some(reaching), least_ns })
+    }
+    fn shown(&self, host: &Snapshot) -> String {
+        let state =
+            self.deepest.as_ref().map_or(word!("none").into(), |(name, ns)| format!("{name}, {}", show_ns(*ns)));
+        match &self.only_on {
+            Some(cpus) => say!("{state} on {}", host.cpus.extent(cpus)),
+            None => state,
+        }
+    }
+}
+
 fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
-    let states: Vec<Option<(String, u64)>> = hosts.iter().map(deepest_state).collect::<Option<_>>()?;
-    let ns: Vec<u64> = states.iter().map(|s| s.as_ref().map_or(0, |s| s.1)).collect();
+    let depths: Vec<Depth> = hosts.iter().map(Depth::of).collect::<Option<_>>()?;
+    let ns: Vec<u64> = depths.iter().map(|depth| depth.deepest.as_ref().map_or(0, |(_, ns)| *ns)).collect();
     let spread = ns.iter().max()? - ns.iter().min()?;
-    let values = states
-        .iter()
-        .map(|s| s.as_ref().map_or(word!("none").into(), |(name, ns)| format!("{name}, {}", show_ns(*ns))))
-        .collect();
+    // The same state, on more CPUs here than there.
+    let is_one_depth = spread == 0;
+    let spread = if is_one_depth { ns[0] - depths.iter().map(|depth| depth.least_ns).min()? } else { spread };
+    let values = depths.iter().zip(hosts).map(|(depth, host)| depth.shown(host)).collect();
     // A number that somebody measured and a number that a kernel made up differ, and nothing follows from that. One and
     // the same table, limited on one host, is compared: whatever a state costs, one host may pay it.
     let claims = |h: &Snapshot| -> Vec<(String, Option<u64>)> {
@@ -111,7 +141,13 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
         );
         return Some((values, Predicted { latency_ns: None, speed_ratio: None, text }));
     }
-    let mut text = say!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread));
+    let mut text = match is_one_depth {
+        true => say!(
+            "a wake-up may take up to {} longer on the CPUs that enter the deepest state (claimed exit latency)",
+            show_ns(spread)
+        ),
+        false => say!("a wake-up may take up to {} longer (claimed exit latency)", show_ns(spread)),
+    };
     let limits: Vec<Option<PackageLimit>> = hosts.iter().map(|h| h.msr.package_limit.uniform().copied()).collect();
     let allows: Option<Vec<bool>> = limits.iter().map(|limit| limit.and_then(PackageLimit::allows_pc6)).collect();
     if allows.is_some_and(|allows| allows.windows(2).any(|pair| pair[0] != pair[1])) {
@@ -123,15 +159,22 @@ fn deepest_idle(hosts: &[Snapshot]) -> Option<Answer> {
 }
 
 fn frequency_limit(hosts: &[Snapshot]) -> Option<Answer> {
-    let limits: Vec<Reach> = hosts.iter().map(reach::of).collect::<Option<_>>()?;
-    let values = limits.iter().map(ToString::to_string).collect();
-    let Some(khz) = limits.iter().map(Reach::khz).collect::<Option<Vec<u64>>>() else {
+    let limits: Vec<(Reach, Reach)> = hosts.iter().map(reach::of).collect::<Option<_>>()?;
+    let shown = |(low, high): &(Reach, Reach)| if low == high { high.to_string() } else { say!("{low} to {high}") };
+    let values = limits.iter().map(shown).collect();
+    // Where the fastest CPUs are alike, the slowest differ.
+    let is_one_top = limits.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let own = |(low, high): &(Reach, Reach)| if is_one_top { low.khz() } else { high.khz() };
+    let Some(khz) = limits.iter().map(own).collect::<Option<Vec<u64>>>() else {
         let text =
             word!("no size: the limit of acpi-cpufreq leaves boost out, and nothing here says how far boost goes");
         return Some((values, Predicted { latency_ns: None, speed_ratio: None, text: text.into() }));
     };
     let as_float: Vec<f64> = khz.iter().map(|khz| *khz as f64).collect();
-    let what = word!("clock of few busy cores, where work waits for the core and not for memory");
+    let what = match is_one_top {
+        true => word!("clock of the slowest CPUs, where work waits for the core and not for memory"),
+        false => word!("clock of few busy cores, where work waits for the core and not for memory"),
+    };
     let (_, predicted) = speed(&as_float, |_| String::new(), true, what)?;
     Some((values, predicted))
 }
@@ -265,6 +308,34 @@ mod tests {
             text += &format!("{node}/node{n}/cpulist\n{}-{}\n", n * width, n * width + width - 1);
         }
         Snapshot::read(&Tree::from_text(&text), |topic| topic == "topology" || topic == "memory")
+    }
+
+    /// The recorded host with these files besides.
+    fn recorded(more: &str) -> Snapshot {
+        let text = include_str!("../../../../fixtures/hosts/icx2s0.host");
+        let mut tree = crate::record::host_file::read(text, "icx2s0").unwrap();
+        tree.files.extend(Tree::from_text(more).files);
+        Snapshot::read(&tree, |topic| ["cpus", "topology", "idle", "qos", "freq"].contains(&topic))
+    }
+
+    #[test]
+    fn uneven_values_have_an_effect_too() {
+        let cpu = "//- /sys/devices/system/cpu";
+        // Both threads of a core are on one list there; CPUs 0 to 3 and their siblings may not enter C6.
+        let host = recorded("");
+        let few: Vec<u32> =
+            (0..4).flat_map(|cpu| host.topology.siblings_of(cpu).unwrap().iter().collect::<Vec<_>>()).collect();
+        let off: String = few.iter().map(|n| format!("{cpu}/cpu{n}/cpuidle/state3/disable\n1\n")).collect();
+        let (values, predicted) = deepest_idle(&[recorded(""), recorded(&off)]).unwrap();
+        assert!(!values[0].contains(" of ") && values[1].contains(" of "), "{values:?}");
+        assert!(predicted.latency_ns.unwrap() > 100_000 && predicted.text.contains("on the CPUs that enter"));
+        let low: String = few.iter().map(|n| format!("{cpu}/cpufreq/policy{n}/scaling_max_freq\n1200000\n")).collect();
+        let (values, predicted) = frequency_limit(&[recorded(""), recorded(&low)]).unwrap();
+        assert!(
+            values[1].starts_with("1.2GHz to ") && predicted.text.starts_with("clock of the slowest"),
+            "{values:?}"
+        );
+        assert!(predicted.speed_ratio.unwrap() > 1.0);
     }
 
     #[test]

@@ -44,15 +44,16 @@ impl fmt::Display for Reach {
     }
 }
 
-/// The highest clock that any policy may reach; none where no policy says.
-pub(super) fn of(host: &Snapshot) -> Option<Reach> {
+/// The lowest and the highest of the clocks that policies may reach; none where no policy says.
+pub(super) fn of(host: &Snapshot) -> Option<(Reach, Reach)> {
     let policies = host.freq.policies.max_khz.0.iter().flat_map(|group| group.cpus.iter());
     let windows = clock_window::of(host);
     let all: Vec<Reach> = policies.filter_map(|policy| of_policy(host, &windows, policy)).collect();
-    let highest = |reach: &&Reach| match reach {
+    let khz = |reach: &&Reach| match reach {
         Reach::To(khz) | Reach::Beyond(khz) => *khz,
     };
-    all.iter().find(|reach| reach.khz().is_none()).or(all.iter().max_by_key(highest)).cloned()
+    let highest = all.iter().find(|reach| reach.khz().is_none()).or(all.iter().max_by_key(khz))?;
+    Some((all.iter().min_by_key(khz)?.clone(), highest.clone()))
 }
 
 fn of_policy(host: &Snapshot, windows: &[Window], policy: u32) -> Option<Reach> {
@@ -118,14 +119,18 @@ mod tests {
         found.differences.iter().find(|d| d.id == "predicted.frequency_limit")?.predicted.as_ref()?.speed_ratio
     }
 
+    fn highest(host: &Snapshot) -> Option<Reach> {
+        of(host).map(|(_, highest)| highest)
+    }
+
     #[test]
     fn boost_counts_under_acpi_cpufreq() {
         let found = ratio(&compare(&[host(GENOA), host(TURIN)])).expect("both say it");
         assert!((found - 0.16).abs() < 0.005, "4.41 over 3.80 GHz, not over 3.25: {found}");
         let dnv = host(include_str!("../../../../fixtures/hosts/dnv0.host"));
-        assert_eq!(of(&dnv), Some(Reach::To(2_400_000)), "the turbo ratio, where the table says 2101 MHz");
+        assert_eq!(highest(&dnv), Some(Reach::To(2_400_000)), "the turbo ratio, where the table says 2101 MHz");
         let rome = host(include_str!("../../../../fixtures/hosts/rome0.host"));
-        assert_eq!(of(&rome), Some(Reach::To(3_414_550)));
+        assert_eq!(highest(&rome), Some(Reach::To(3_414_550)));
     }
 
     fn made_up(files: &[(&str, &str)]) -> Snapshot {
@@ -142,7 +147,7 @@ mod tests {
     #[test]
     fn off_below_the_top_and_not_said() {
         let steps = [("scaling_available_frequencies", "2000000 1000000"), ("cpuinfo_max_freq", "3000000")];
-        let with = |more: &[(&str, &str)]| of(&made_up(&[&steps[..], more].concat()));
+        let with = |more: &[(&str, &str)]| highest(&made_up(&[&steps[..], more].concat()));
         let max = ("scaling_max_freq", "2000000");
         assert_eq!(with(&[max, ("cpufreq/boost", "1")]), Some(Reach::To(3_000_000)));
         assert_eq!(with(&[max, ("cpufreq/boost", "0")]), Some(Reach::To(2_000_000)));
@@ -151,9 +156,9 @@ mod tests {
         let low = [("scaling_governor", "powersave"), ("scaling_min_freq", "1000000"), ("cpufreq/boost", "1"), max];
         assert_eq!(with(&low), Some(Reach::To(1_000_000)), "powersave is static under acpi-cpufreq");
         let silent = [steps[0], ("cpuinfo_max_freq", "2000000"), max, ("cpufreq/boost", "1")];
-        assert_eq!(of(&made_up(&silent)), Some(Reach::Beyond(2_000_000)));
+        assert_eq!(highest(&made_up(&silent)), Some(Reach::Beyond(2_000_000)));
         let cppc = [("cpu0/acpi_cppc/highest_perf", "150"), ("cpu0/acpi_cppc/nominal_perf", "100")];
-        assert_eq!(of(&made_up(&[&silent[..], &cppc].concat())), Some(Reach::To(3_000_000)));
+        assert_eq!(highest(&made_up(&[&silent[..], &cppc].concat())), Some(Reach::To(3_000_000)));
         let other = made_up(&[&steps[..], &[max, ("cpufreq/boost", "1")]].concat());
         let found = compare(&[made_up(&silent), other]);
         let difference = found.differences.iter().find(|d| d.id == "predicted.frequency_limit").expect("they differ");

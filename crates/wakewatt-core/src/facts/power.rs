@@ -18,7 +18,8 @@ use crate::source::Source;
 use serde::Serialize;
 use wakewatt_words::{say, word};
 
-const ZONES: &str = "/sys/class/powercap";
+/// Where the zones are.
+pub const ZONES: &str = "/sys/class/powercap";
 const PMUS: &str = "/sys/bus/event_source/devices";
 
 /// Power zones and counters.
@@ -94,7 +95,59 @@ impl Zone {
     }
 }
 
+/// A limit on a package's power, beside what the package is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct PackageLimit<'a> {
+    /// `package-0`.
+    pub package: &'a str,
+    /// The zone it stands in.
+    pub zone: &'a Zone,
+    /// `long_term` or `short_term`.
+    pub constraint: &'a Constraint,
+    /// The limit, in microwatts.
+    pub limit_uw: u64,
+    /// What the package is made for, in microwatts.
+    pub design_uw: u64,
+}
+
+impl PackageLimit<'_> {
+    /// Its file.
+    pub fn path(&self) -> String {
+        format!("{ZONES}/{}/constraint_{}_power_limit_uw", self.zone.id, self.constraint.index)
+    }
+}
+
 impl Power {
+    /// The limits in force on every package whose design power is known. A package may have two zones (`intel-rapl` by MSR,
+    /// `intel-rapl-mmio` by the memory controller), each with limits over a long and a short time; the lowest of all decides.
+    pub fn package_limits(&self) -> Vec<PackageLimit<'_>> {
+        let packages: Vec<(&str, &Zone)> = self
+            .zones
+            .iter()
+            .filter_map(|zone| Some((zone.name.get()?.as_str(), zone)))
+            .filter(|(name, _)| name.starts_with("package"))
+            .collect();
+        // The maximum of the long-term limit is the design power; the second zone of a package often names none.
+        let design_uw = |package: &str| {
+            let own = packages.iter().filter(|(name, _)| *name == package);
+            own.filter_map(|(_, zone)| zone.constraint("long_term")?.max_uw.get().copied()).max().filter(|uw| *uw > 0)
+        };
+        let mut all = Vec::new();
+        for (package, zone) in packages.iter().filter(|(_, zone)| zone.is_enabled.get() != Some(&false)) {
+            let Some(design_uw) = design_uw(package) else { continue };
+            let limits = ["long_term", "short_term"].into_iter().filter_map(|name| zone.constraint(name));
+            let limits = limits.filter_map(|c| Some((c, *c.limit_uw.get()?))).filter(|(_, uw)| *uw > 0);
+            all.extend(limits.map(|(constraint, limit_uw)| PackageLimit {
+                package,
+                zone,
+                constraint,
+                limit_uw,
+                design_uw,
+            }));
+        }
+        all
+    }
+
     /// Zones are listed, and what lies behind them is hidden: a container runtime's mask.
     pub fn is_masked(&self) -> bool {
         !self.zones.is_empty() && self.zones.iter().all(|zone| !zone.name.is_known())

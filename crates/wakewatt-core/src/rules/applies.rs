@@ -4,6 +4,7 @@
 //! energy bias, and bios_limit is a file of acpi-cpufreq. What is not known does not stand in the way. Sources:
 //! Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst.
 
+use crate::enterable::{self, Cause, Enterable};
 use crate::facts::Snapshot;
 use crate::facts::cpuinfo::Processor;
 use wakewatt_words::word;
@@ -29,6 +30,8 @@ pub enum Where {
     Clock,
     /// A processor whose uncore clock has files (intel_uncore_frequency).
     UncoreFiles,
+    /// No boot argument makes every idle CPU spin: they sleep, or would without a limit or a switch.
+    Sleep,
 }
 
 /// Models of family 6 without such files: Xeon Phi and the Atom servers before Sierra Forest.
@@ -60,6 +63,11 @@ impl Where {
                     |p: &Processor| p.family == Some(6) && p.model.is_some_and(|m| NO_UNCORE_FILES.contains(&m));
                 processors.all(|p| p.is_intel() && !has_none(p))
             }),
+            Where::Sleep => {
+                let all = enterable::of(facts);
+                let is_awake = |group: &Enterable| matches!(group.spins(), Some(Cause::BootArgument(_)));
+                (!all.is_empty()).then(|| !all.iter().all(is_awake))
+            }
             Where::EnergyPreference => match facts.freq.policies.energy_preference.is_unknown() {
                 false => Some(true),
                 true => some_driver(facts, |driver| match driver {
@@ -82,6 +90,7 @@ impl Where {
             Where::EnergyPreference => word!("this frequency driver takes no energy preference"),
             Where::Clock => word!("a guest without a frequency driver: the hypervisor sets the clock"),
             Where::UncoreFiles => word!("no files for the uncore clock on this processor"),
+            Where::Sleep => word!("a boot argument makes idle CPUs spin: nothing sleeps"),
         }
     }
 }
@@ -119,6 +128,9 @@ mod tests {
         assert_eq!(holds(Where::Hwp, "intel_pstate", "fpu"), Some(false));
         let mainframe = "//- /proc/cpuinfo\nprocessor : 0\nvendor_id : IBM/S390\n";
         assert_eq!(Where::X86.holds(&evidence(mainframe).facts), Some(false));
+        let poll = super::super::testing::icx() + "//- /proc/cmdline\nro idle=poll\n";
+        assert_eq!(Where::Sleep.holds(&evidence(&poll).facts), Some(false));
+        assert_eq!(Where::Sleep.holds(&evidence(&super::super::testing::icx()).facts), Some(true));
         let nothing = evidence("").facts;
         let all = [
             Where::Intel,
@@ -128,6 +140,7 @@ mod tests {
             Where::BiosLimit,
             Where::EnergyPreference,
             Where::UncoreFiles,
+            Where::Sleep,
         ];
         assert!(all.iter().all(|place| place.holds(&nothing).is_none()));
     }

@@ -153,7 +153,7 @@ impl DeepIdleVsLatency {
                 ),
             };
         };
-        let sleeping = all.iter().filter(|group| group.deepest().is_some_and(|row| row.name == deepest.name));
+        let sleeping = all.iter().filter(|group| group.deepest_of_core().is_some_and(|row| row.name == deepest.name));
         let sleeping = sleeping.fold(CpuSet::new(), |set, group| set.union(&group.cpus));
         // Who has just done so needs another hour, not the same advice.
         let try_this = match evidence.samples.experiment {

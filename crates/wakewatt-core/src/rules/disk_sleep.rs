@@ -5,7 +5,7 @@
 //! read on the development VM (docs/methods/disk.md). Only an experiment says how much; counters alone say that it slept. The
 //! arms are read in their order (shallow sleep, no sleep): the first that was faster is the remedy.
 
-use super::{Answer, Cost, Finding, Rule, Weight, joined, measured};
+use super::{Answer, Cost, Finding, Rule, Weight, Where, joined, measured};
 use crate::budget;
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
@@ -29,6 +29,9 @@ impl Rule for DiskSleep {
     }
     fn question(&self) -> &'static str {
         word!("does sleeping make disk reads slow here?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         if let Some(run) = &evidence.samples.disk_experiment {

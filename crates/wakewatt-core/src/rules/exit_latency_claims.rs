@@ -7,7 +7,7 @@
 //! the spread of the rounds, is far off. Too low a claim breaks every limit that relies on it; too high a claim wastes
 //! watts, and since a claim is a worst case, one run is weaker evidence for that.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::evidence::Evidence;
 use crate::samples::state_cost::{ClaimOff, FAR_OFF};
 use crate::units::{show_ns, three_digits};
@@ -21,6 +21,9 @@ impl Rule for ExitLatencyClaims {
     }
     fn question(&self) -> &'static str {
         word!("do idle states cost much more or less to leave than they claim?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let all = || evidence.samples.idle_states.iter().flat_map(|c| c.states.iter().map(move |s| (c, s)));

@@ -5,7 +5,7 @@
 //! wait, or a voltage that must rise first. What a short request pays is the ramp times the speed that is missing, and it
 //! pays that on top of the idle state's exit. A ramp whose end was not seen within the work is said to be longer.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -21,6 +21,9 @@ impl Rule for FrequencyRamp {
     }
     fn question(&self) -> &'static str {
         word!("does a CPU run slowly for some time after it slept?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(sample) = evidence.samples.speed.first() else {

@@ -11,7 +11,7 @@
 
 use super::history_contradicts_present::contradiction;
 use super::tick_never_stops::{Tick, tick};
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent, sum};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent, sum};
 use crate::enterable;
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
@@ -84,6 +84,9 @@ impl Rule for GovernorMisses {
     }
     fn question(&self) -> &'static str {
         word!("does the idle governor's choice of depth cost noticeable time?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let (facts, idle) = (&evidence.facts, &evidence.facts.idle);

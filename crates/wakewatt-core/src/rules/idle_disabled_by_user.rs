@@ -63,12 +63,15 @@ fn by_limit(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> String {
     }
 }
 
-/// Do deeper states take over the pauses of these: is a deeper one on, and no shallower one but POLL?
-fn is_shallow(states: &[IdleState], found: &[(&IdleState, CpuSet)]) -> bool {
+/// Do deeper states take over the pauses of these: is a deeper one on, and no shallower one that sleeps?
+fn is_shallow(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> bool {
     let Some(first) = found.iter().map(|(state, _)| state.index).min() else { return false };
     let is_found = |state: &&IdleState| found.iter().any(|(other, _)| other.index == state.index);
     let is_on = |state: &&IdleState| !is_found(state) && state.is_disabled.known().any(|(_, off)| !off);
-    let others: Vec<u32> = states.iter().filter(is_on).filter(|s| s.label() != "POLL").map(|s| s.index).collect();
+    let tables = facts.idle.tables();
+    let spins = |index: u32| tables.iter().flat_map(|(_, rows)| rows).any(|row| row.index == index && row.is_polling());
+    let others: Vec<u32> =
+        facts.idle.states.iter().filter(is_on).map(|s| s.index).filter(|index| !spins(*index)).collect();
     !others.is_empty() && others.iter().all(|index| *index > first)
 }
 
@@ -113,7 +116,7 @@ impl Rule for IdleDisabledByUser {
             .collect();
         let title = say!("Disabled after boot: {}", words.join(", "));
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
-        let (cost, price) = match is_shallow(states, &found) {
+        let (cost, price) = match is_shallow(&evidence.facts, &found) {
             true => (
                 word!(
                     "wake-ups after short pauses, which end in a deeper state now; uneven where CPUs differ; not measured"

@@ -8,7 +8,7 @@
 //! package limit can tell them apart. Sources: intel/pepc, "Xeon C6P and C6SP"; Intel SDM volume 4 (MSR 0xE2).
 
 use super::exclusions::Assertion;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, joined};
+use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, joined};
 use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
@@ -46,6 +46,24 @@ fn kept_by_settings(facts: &Snapshot) -> Option<String> {
     Some(say!("a package sleeps when all of its CPUs may, and no package has only such CPUs: {first}"))
 }
 
+/// The title with the packages that may sleep, of several: those that neither idle settings nor the limit keep awake; where
+/// packages are not known, with the CPUs that may enter the state.
+fn with_extent(facts: &Snapshot, all: &[Enterable], state: &TableRow, title: String) -> String {
+    let packages = package_states::read(facts).packages;
+    let is_idle = |hold: &Hold| hold.certainty == Certainty::Keeps && hold.by == KeptBy::Idle;
+    let pc6 = package_states::rank("PC6");
+    let is_deep = |allowed: &Option<String>| allowed.as_ref().is_none_or(|name| package_states::rank(name) >= pc6);
+    let may = packages.iter().filter(|package| !package.holds.iter().any(is_idle) && is_deep(&package.allowed));
+    let names: Vec<String> = may.map(|package| format!("package {}", package.id)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let extent = match (names.is_empty(), packages.len()) {
+        (false, 1) => return title,
+        (true, _) => facts.cpus.extent(&enterable::cpus_that_enter(all, state.index)),
+        (false, n) => Things::Packages.extent(&names, n),
+    };
+    say!("{title}; on {extent}")
+}
+
 /// The row of a state that some CPU can enter.
 fn open<'a>(all: &'a [Enterable], name: &str) -> Option<&'a TableRow> {
     all.iter().find_map(|group| group.state(name).filter(|state| state.is_enterable())).map(|state| &state.row)
@@ -81,7 +99,7 @@ impl Rule for PackageC6 {
             (Some((name, _)), Some(false)) => {
                 Answer::no(say!("{name} is enabled, and the package limit makes it no deeper than the core's C6"))
             }
-            (Some((_, row)), limit) => self.apart(&all, row, limit),
+            (Some((_, row)), limit) => self.apart(facts, &all, row, limit),
             (None, limit) => self.in_one(facts, &all, limit),
         }
     }
@@ -107,7 +125,7 @@ fn next_below(all: &[Enterable], package: &TableRow) -> String {
 }
 
 impl PackageC6 {
-    fn apart(&self, all: &[Enterable], package: &TableRow, limit: Option<bool>) -> Answer {
+    fn apart(&self, facts: &Snapshot, all: &[Enterable], package: &TableRow, limit: Option<bool>) -> Answer {
         let core_name = APART.iter().find(|(_, p)| *p == package.name).map(|(core, _)| *core);
         let core = core_name.and_then(|name| open(all, name));
         let claim = |row: &TableRow| row.exit_latency_ns.map_or("?".into(), show_ns);
@@ -123,6 +141,7 @@ impl PackageC6 {
                 say!("{} may put the whole package to sleep ({} to wake, as claimed)", package.name, claim(package))
             }
         };
+        let title = with_extent(facts, all, package, title);
         let cost = match (core.and_then(|c| c.exit_latency_ns), package.exit_latency_ns) {
             (Some(core), Some(all)) if all > core => Cost::predicted_ns(
                 (all - core) as f64,
@@ -204,6 +223,7 @@ impl PackageC6 {
                     }
                     false => say!("C6 ({claim}, as claimed) may take the whole package along"),
                 };
+                let title = with_extent(facts, all, c6, title);
                 let cost = Cost::unknown(word!(
                     "when all is idle, wake-ups wait longer than for a core and DMA waits as well; not measured"
                 ));
@@ -265,7 +285,7 @@ mod tests {
         let six = [("POLL", 0, 0), ("C1", 1, 1), ("C1E", 4, 4), ("C6", 170, 650), ("C6P", 210, 1000)];
         assert_eq!(
             ask(&PackageC6, &host(0xad, "22", &six)),
-            "yes note predicted: c6p may put the whole package to sleep (210us to wake, as claimed); c6 stays with the core (170us)"
+            "yes note predicted: c6p may put the whole package to sleep (210us to wake, as claimed); c6 stays with the core (170us); on all 2 cpus"
         );
         assert_eq!(plan(&PackageC6, &host(0xad, "22", &six)), "--set idle.state.C6P=off");
         assert!(ask(&PackageC6, &host(0xad, "20", &six)).starts_with("no: C6P is enabled, and the package limit"));

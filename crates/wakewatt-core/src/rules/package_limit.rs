@@ -183,7 +183,7 @@ mod tests {
         let online = idle("intel_idle", &[("POLL", 0, 0), ("C1", 2, 2)]);
         let check = |model, register| ask(&PackageLimit, &(online.clone() + &host(model, register)));
         assert!(check(0x55, "8403").starts_with("no: the limit is PC6R"));
-        assert!(check(0x5f, "432").contains("the deepest package c-state is pc2"), "Denverton counts another way");
+        assert!(check(0x5f, "432").contains("the deepest package c-state is pc3"), "Denverton counts another way");
         assert!(check(0x5f, "430").starts_with("no: the limit is unlimited"));
         assert!(check(0xad, "22").starts_with("no: the limit is PC6"));
         assert!(check(0x86, "0").starts_with("cannot tell: how this model codes"));

@@ -9,8 +9,9 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, exte
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::msr::PowerLimits;
-use crate::facts::power::Zone;
+use crate::facts::power::PackageLimit;
 use crate::units::show_uw;
+use std::collections::BTreeSet;
 use wakewatt_words::{say, word};
 
 pub(super) struct PowerLimit;
@@ -27,17 +28,7 @@ impl Rule for PowerLimit {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let power = &evidence.facts.power;
-        let is_package = |z: &&Zone| z.name.get().is_some_and(|n| n.starts_with("package"));
-        let known: Vec<_> = power
-            .zones
-            .iter()
-            .filter(is_package)
-            .filter_map(|z| {
-                let c = z.constraint("long_term")?;
-                let (limit, max) = (*c.limit_uw.get()?, *c.max_uw.get()?);
-                (limit > 0 && max > 0).then_some((z, c, limit, max))
-            })
-            .collect();
+        let known = power.package_limits();
         if known.is_empty() {
             if let Some(answer) = self.by_registers(evidence) {
                 return answer;
@@ -51,17 +42,20 @@ impl Rule for PowerLimit {
                 ),
             };
         }
-        let is_low = |z: &(&Zone, _, u64, u64)| z.2 < z.3 - z.3 / 20 && z.0.is_enabled.get() != Some(&false);
-        let Some((zone, constraint, limit, max)) = known.iter().copied().filter(is_low).min_by_key(|z| z.2) else {
+        let is_low = |limit: &&PackageLimit<'_>| limit.limit_uw < limit.design_uw - limit.design_uw / 20;
+        let Some(lowest) = known.iter().filter(is_low).min_by_key(|limit| limit.limit_uw) else {
             // The register may hold less than the files say.
             return match self.by_registers(evidence) {
                 Some(answer @ Answer::Yes(_)) => answer,
                 _ => Answer::no(word!("no package is limited below its design power")),
             };
         };
+        let PackageLimit { limit_uw: limit, design_uw: max, .. } = *lowest;
         let lost = 1.0 - limit as f64 / max as f64;
-        let name = |zone: &&Zone| zone.name.get().map_or(zone.id.clone(), String::clone);
-        let low: Vec<String> = known.iter().filter(|z| is_low(z)).map(|z| name(&z.0)).collect();
+        let names = |limits: &mut dyn Iterator<Item = &PackageLimit<'_>>| -> Vec<String> {
+            limits.map(|limit| limit.package.to_string()).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let (low, n_packages) = (names(&mut known.iter().filter(is_low)), names(&mut known.iter()).len());
         let low: Vec<&str> = low.iter().map(String::as_str).collect();
         let cost = Cost::unknown(say!(
             "{} less power than the design under full load: the clock falls then; by how much is not measured",
@@ -69,31 +63,32 @@ impl Rule for PowerLimit {
         ));
         let mut finding = Finding::new(
             self,
-            if low.len() < known.len() { Weight::Problem } else { Weight::Risk },
+            if low.len() < n_packages { Weight::Problem } else { Weight::Risk },
             Confidence::Medium,
             say!(
                 "The power limit is {} of {} by design, on {}",
                 show_uw(limit),
                 show_uw(max),
-                Things::Packages.extent(&low, known.len())
+                Things::Packages.extent(&low, n_packages)
             ),
             cost,
         )
-        .on(format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index), show_uw(limit))
-        .on(format!("/sys/class/powercap/{}/constraint_{}_max_power_uw", zone.id, constraint.index), show_uw(max));
+        .on(lowest.path(), show_uw(limit))
+        .on(word!("design power (max_power_uw of long_term)"), show_uw(max));
         // One locked package is enough not to promise anything.
         let lock = evidence.facts.msr.field("pkg_power_limit", "lock");
         if lock.is_none_or(|lock| lock.cpus_where(|bit| *bit != 0).is_empty()) {
-            for (zone, constraint, _, max) in known.iter().filter(|z| is_low(z)) {
-                let path = format!("/sys/class/powercap/{}/constraint_{}_power_limit_uw", zone.id, constraint.index);
+            for low in known.iter().filter(is_low) {
+                let PackageLimit { zone, constraint, design_uw, .. } = low;
                 // Rounded down to a whole mW: never above the design power.
-                let to = if max.is_multiple_of(1_000_000) {
-                    format!("{}W", max / 1_000_000)
+                let to = if design_uw.is_multiple_of(1_000_000) {
+                    format!("{}W", design_uw / 1_000_000)
                 } else {
-                    format!("{}mW", max / 1000)
+                    format!("{}mW", design_uw / 1000)
                 };
-                finding =
-                    finding.step("power.limit.long", Some(zone.id.clone()), to, path, word!("the design power again"));
+                let is_short = constraint.name.get().is_some_and(|name| name == "short_term");
+                let setting = if is_short { "power.limit.short" } else { "power.limit.long" };
+                finding = finding.step(setting, Some(zone.id.clone()), to, low.path(), word!("the design power again"));
             }
         }
         finding
@@ -173,6 +168,30 @@ mod tests {
         assert_eq!(check(150_000_000), "yes risk unknown: the power limit is 150w of 250w by design, on package-0");
         assert!(check(250_000_000).starts_with("no"));
         assert!(ask(&PowerLimit, "").starts_with("cannot tell"));
+        // A package has two zones, and limits over two times: the lowest decides, and packages are counted once.
+        let zone = |id: &str, package: u32, long: u64, short: u64, max: u64| {
+            let at = format!("//- /sys/class/powercap/{id}");
+            format!(
+                "{at}/name\npackage-{package}\n{at}/enabled\n1\n{at}/constraint_0_name\nlong_term\n
+                 {at}/constraint_0_power_limit_uw\n{long}000000\n{at}/constraint_0_max_power_uw\n{max}000000\n
+                 {at}/constraint_1_name\nshort_term\n{at}/constraint_1_power_limit_uw\n{short}000000\n"
+            )
+        };
+        let two = |mmio_long: u64, short: u64| {
+            let text = zone("intel-rapl:0", 0, 250, short, 250)
+                + &zone("intel-rapl-mmio:0", 0, mmio_long, 300, 0)
+                + &zone("intel-rapl:1", 1, 250, 300, 250);
+            ask(&PowerLimit, &text)
+        };
+        assert_eq!(
+            two(150, 300),
+            "yes problem unknown: the power limit is 150w of 250w by design, on package-0 only, of 2 packages"
+        );
+        assert_eq!(
+            two(250, 120),
+            "yes problem unknown: the power limit is 120w of 250w by design, on package-0 only, of 2 packages"
+        );
+        assert!(two(250, 300).starts_with("no"));
         // Units of 1/8 W: 0x4b0 is 150 W, 0x7d0 is 250 W; bit 15 is on, bit 63 the lock.
         let registers = |limit: &str| {
             let online = "//- /sys/devices/system/cpu/online\n0\n";

@@ -5,7 +5,8 @@
 
 use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
-use crate::enterable;
+use crate::cpuset::CpuSet;
+use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::units::show_ns;
 use wakewatt_words::{say, word};
@@ -53,7 +54,12 @@ impl Rule for ProcessorMaxCstateIgnored {
                 false => Answer::no(word!("idle CPUs spin; see rule.polling-by-accident")),
             };
         };
-        let title = say!("processor.max_cstate={wanted} does nothing under intel_idle: {deepest} can still be entered");
+        let reaches = |group: &&Enterable| group.deepest_of_core().is_some_and(|row| row.name == deepest.name);
+        let cpus = all.iter().filter(reaches).fold(CpuSet::new(), |set, group| set.union(&group.cpus));
+        let title = say!(
+            "processor.max_cstate={wanted} does nothing under intel_idle: {deepest} can still be entered on {}",
+            facts.cpus.extent(&cpus)
+        );
         let cost = Cost::predicted_ns(
             deepest.exit_latency_ns as f64,
             say!(

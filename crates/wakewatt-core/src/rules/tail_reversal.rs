@@ -6,7 +6,7 @@
 //! "No" is a claim of its own: the 99th percentile of what the primary metric is the median of was declared with it, and is
 //! shown not to be worse (`samples::tail`). What the rounds or the samples do not allow to show is not told.
 
-use super::{Answer, Cost, Finding, Rule, Weight, measured};
+use super::{Answer, Cost, Finding, Rule, Weight, Where, measured};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Verdict};
@@ -23,6 +23,9 @@ impl Rule for TailReversal {
     }
     fn question(&self) -> &'static str {
         word!("does not sleeping help the median and hurt the tail?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(run) = evidence.idle_experiment() else {

@@ -9,7 +9,7 @@
 //! because a limit is set for it. Where the machine has pods, or else containers, these are who pays, with what each loses a second: all that
 //! were there over the whole window, but the one wakewatt runs in, and only those that carry a hundredth of the state's time lost.
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, percent};
 use crate::arrange::Arrange as _;
 use crate::budget;
 use crate::evidence::Evidence;
@@ -29,6 +29,9 @@ impl Rule for WhoPaysForIdle {
     }
     fn question(&self) -> &'static str {
         word!("who waits for CPUs to leave idle states, and how long?")
+    }
+    fn applies(&self) -> &'static [Where] {
+        &[Where::Sleep]
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let Some(traced) = &evidence.samples.trace else {

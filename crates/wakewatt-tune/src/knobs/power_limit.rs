@@ -9,7 +9,7 @@
 use super::one_file;
 use crate::knob::{About, Host, Kept, Knob, Price, Reversible, Scope, Site, Stage, Valid};
 use wakewatt_core::cpuset::CpuSet;
-use wakewatt_core::facts::power::Zone;
+use wakewatt_core::facts::power::{ZONES, Zone};
 use wakewatt_core::units::{parse_ns, show_ns, show_uw};
 use wakewatt_words::{say, word};
 
@@ -57,7 +57,6 @@ const LOCK: u64 = 1 << 63;
 const MIN_UW: u64 = 1_000_000;
 /// The longest window a register can hold is about 14 hours on no machine; this is for typing errors too.
 const MAX_WINDOW_US: u64 = 3_600_000_000;
-const ZONES: &str = "/sys/class/powercap";
 
 /// `150W`, `500mW` in microwatts.
 fn parse_uw(text: &str) -> Result<u64, String> {

@@ -55,6 +55,8 @@ fn what_the_numbers_cannot_carry_is_said_beside_them() {
     assert!(busy.contains("as-found: saturated (server, all CPUs); its times grow with the duration"), "{busy}");
     let one = run(&["simulate", "plain", "--setting", "as-found", "--duration", "300ms", "--replications", "1"]).out;
     assert!(one.contains("as-found: times without an interval: one replication has none"), "{one}");
+    let shared = simulate(&["plain", "--setting", "as-found", "--set", "machine.queues=shared"]).out;
+    assert!(shared.contains("a request stays with the CPU that it wakes; queues = \"unbound\""), "{shared}");
 }
 
 #[test]

@@ -192,6 +192,8 @@ impl Cppc {
 
     /// Its rows.
     pub fn show(&self, sheet: &mut Sheet) {
+        // No core has level 0: firmware without the optional register leaves it.
+        let level = |v: &u64| if *v == 0 { Cell::text("not told") } else { Cell::Count(*v) };
         for (id, label, column) in [
             ("highest", word!("CPPC highest level"), &self.highest_perf),
             ("nominal", word!("CPPC nominal level"), &self.nominal_perf),
@@ -200,7 +202,7 @@ impl Cppc {
             ("lowest", word!("CPPC lowest level"), &self.lowest_perf),
             ("reference", word!("CPPC reference level"), &self.reference_perf),
         ] {
-            sheet.per_cpu(&format!("freq.cppc.{id}"), label, column, |v| Cell::Count(*v));
+            sheet.per_cpu(&format!("freq.cppc.{id}"), label, column, level);
         }
         // Firmware that does not fill in the optional frequency leaves 0.
         let khz = |v: &u64| if *v == 0 { Cell::text("not told") } else { Cell::Khz(*v) };

@@ -2,7 +2,8 @@
 //!
 //! Servers have three bits and clients and Atoms four; Haswell and Broadwell count PC3, the later servers do not, Skylake
 //! and Sapphire Rapids know PC6 in two kinds (3 keeps the caches at retention voltage), Ice Lake and Xeon 6 in one, and
-//! on Denverton 0 is no limit at all. Snow Ridge and Grand Ridge have no package C-states. A model that is not listed
+//! on Denverton 0 is no limit at all
+//! and 2 is PC3 (so the SDM and turbostat; pepc calls it PC2). Snow Ridge and Grand Ridge have no package C-states. A model that is not listed
 //! has no words here, and a number that its table leaves open stays a number. Sources: Intel SDM volume 4 (the tables of
 //! MSR_PKG_CST_CONFIG_CONTROL by model), and intel/pepc, `PCStateConfigCtl.py`, which lists what was tried on machines.
 
@@ -90,7 +91,7 @@ const IVY_BRIDGE: Codes =
 const HASWELL: Codes = Codes { high_bit: 2, names: &[(0, Pc0), (1, Pc2), (2, Pc3), (3, Pc6), (7, Unlimited)] };
 const BROADWELL_D: Codes = Codes { high_bit: 3, names: &[(0, Pc0), (1, Pc2), (2, Pc3), (3, Pc6)] };
 const ICE_LAKE: Codes = Codes { high_bit: 2, names: &[(0, Pc0), (1, Pc2), (2, Pc6), (7, Unlimited)] };
-const DENVERTON: Codes = Codes { high_bit: 3, names: &[(0, Unlimited), (2, Pc2), (3, Pc6)] };
+const DENVERTON: Codes = Codes { high_bit: 3, names: &[(0, Unlimited), (2, Pc3), (3, Pc6)] };
 const CLIENT_7: Codes = Codes { high_bit: 3, names: &[(0, Pc0), (1, Pc2), (2, Pc3), (3, Pc6), (4, Pc7), (5, Pc7s)] };
 const CLIENT_10: Codes = Codes {
     high_bit: 3,
@@ -160,7 +161,7 @@ mod tests {
             (0x55, 0x8400, "PC0"),       // Cascade Lake, locked
             (0x4f, 0x8403, "PC6"),       // Broadwell
             (0x57, 0x1400_8403, "PC6R"), // Knights Landing
-            (0x5f, 0x432, "PC2"),        // Denverton
+            (0x5f, 0x432, "PC3"),        // Denverton
             (0x8c, 0x7400_8008, "PC10"), // Tiger Lake: four bits
             (0xad, 0x22, "PC6"),         // Granite Rapids
             (0xdd, 0x27, "unlimited"),   // Clearwater Forest

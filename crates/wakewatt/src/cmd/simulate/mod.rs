@@ -22,7 +22,7 @@ use wakewatt_host::input;
 use wakewatt_sim::examples::{EXAMPLES, example};
 use wakewatt_sim::samples::samples;
 use wakewatt_sim::sensitivity;
-use wakewatt_sim::server::{Server, ServerError};
+use wakewatt_sim::server::{Queues, Server, ServerError};
 use wakewatt_sim::study::study;
 
 /// Runs it.
@@ -45,6 +45,12 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
         // Where what was assumed is said, this is said too.
         server.about = format!("{} Arrivals: {}", server.about.trim_end(), taken.told);
         server.check().map_err(|e| refused(format!("with --arrivals: {e}")))?;
+    }
+    if server.machine.iter().any(|machine| machine.queues == Queues::Shared) {
+        server.about = format!(
+            "{} In the shared queue a request stays with the CPU that it wakes; queues = \"unbound\" lets the first free CPU take it.",
+            server.about.trim_end()
+        );
     }
     for name in &args.setting {
         if !server.setting.iter().any(|s| s.name == *name) {
