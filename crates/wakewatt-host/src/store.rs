@@ -98,11 +98,17 @@ pub fn remove(store: &dyn Store, path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// The names that cut-short replacements have left in a folder of our own.
+pub fn half_written(store: &dyn Store, folder: &Path) -> Result<Vec<String>, StoreError> {
+    let mut names = store.names(folder)?;
+    names.retain(|name| name.starts_with('.') && name.ends_with(BESIDE));
+    Ok(names)
+}
+
 /// What cut-short replacements have left in a folder of our own is removed; the names of what went. The caller sees to it
 /// that nobody is writing there.
 pub fn sweep(store: &dyn Store, folder: &Path) -> Result<Vec<String>, StoreError> {
-    let mut names = store.names(folder)?;
-    names.retain(|name| name.starts_with('.') && name.ends_with(BESIDE));
+    let names = half_written(store, folder)?;
     names.iter().try_for_each(|name| store.remove(&folder.join(name)))?;
     Ok(names)
 }

@@ -7,7 +7,7 @@ use crate::telling::Telling;
 use anyhow::Result;
 use std::path::Path;
 use wakewatt_host::kernel_log;
-use wakewatt_host::store::Disk;
+use wakewatt_host::store::{self, Disk};
 use wakewatt_tune::journal::{Journal, JournalError, Phase, STATE_DIR};
 use wakewatt_tune::lock::{Lock, LockError};
 use wakewatt_tune::recovery::Manner;
@@ -24,7 +24,8 @@ pub fn run(args: &RecoverArgs) -> Result<Code> {
     if let Some(id) = &args.forget {
         return give_up(id, args.force, journals, &unreadable);
     }
-    if unreadable.is_empty() && journals.iter().all(|j| j.phase == Phase::Applied) {
+    let is_cut_short = store::half_written(&Disk, Path::new(STATE_DIR)).is_ok_and(|names| !names.is_empty());
+    if unreadable.is_empty() && !is_cut_short && journals.iter().all(|j| j.phase == Phase::Applied) {
         output::print(spoken(|| word!("Nothing to recover: no run left settings changed.\n")))?;
         return Ok(Code::Fine);
     }

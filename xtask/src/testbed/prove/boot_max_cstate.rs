@@ -10,8 +10,15 @@ use super::{Inside, Proof, ProofResult};
 use anyhow::{Context, Result};
 use std::process::Command;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "boot-max-cstate", machine: "governors", words, shape: super::as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "boot-max-cstate",
+    machine: "governors",
+    words,
+    shape: super::as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 /// By hand, in the form of Debian 12.
 const BY_HAND: &str = "BOOT_IMAGE=/boot/vmlinuz-6.1.0-0-amd64 root=UUID=6f0c8a52-95c3-4f0e-8f10-5a7b1d3c9e21 ro quiet \

@@ -5,8 +5,15 @@ use super::dump::{self, Dump};
 use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "deep-idle", machine: "deep-idle", words: no_words, shape: as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "deep-idle",
+    machine: "deep-idle",
+    words: no_words,
+    shape: as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 /// What is applied; the states that must not be entered; those that are.
 const ARMS: &[(&str, &[&str])] = &[

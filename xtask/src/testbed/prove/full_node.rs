@@ -15,7 +15,7 @@ const MACHINE: &str = "four-small-nodes";
 
 /// Doctor whole, and the variants.
 pub(super) const PROOF: Proof =
-    Proof { name: "full-node", machine: MACHINE, words: no_words, shape: as_filed, script, judge };
+    Proof { name: "full-node", machine: MACHINE, words: no_words, shape: as_filed, script, judge, boots: super::once };
 /// The same in a memory cgroup of version 2, in a boot of its own: a controller that version 1 has had stays with it while
 /// pages are charged to a group there.
 pub(super) const PROOF_OF_VERSION_2: Proof = Proof {
@@ -25,6 +25,7 @@ pub(super) const PROOF_OF_VERSION_2: Proof = Proof {
     shape: as_filed,
     script: script_of_version_2,
     judge: judge_version_2,
+    boots: super::once,
 };
 /// What `testbed live` has time for.
 pub(in super::super) const SHORT: Proof = Proof {
@@ -34,6 +35,7 @@ pub(in super::super) const SHORT: Proof = Proof {
     shape: as_filed,
     script: short,
     judge: judge_short,
+    boots: super::once,
 };
 
 /// Neighbour's memory.

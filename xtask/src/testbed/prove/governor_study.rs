@@ -11,8 +11,15 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "k4-governors", machine: "governors", words: no_words, shape: as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "k4-governors",
+    machine: "governors",
+    words: no_words,
+    shape: as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 const PLAN: &str = include_str!("../../../../crates/wakewatt-lab/plans/k4-governors.toml");
 /// Replaced in the plan: what keeps it under a quarter of an hour.

@@ -6,8 +6,15 @@ use super::dump;
 use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "hostile", machine: "governors", words: no_words, shape: as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "hostile",
+    machine: "governors",
+    words: no_words,
+    shape: as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 const FINE: u8 = 0;
 const BAD_FILE: u8 = 4;

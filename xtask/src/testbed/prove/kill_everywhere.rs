@@ -9,8 +9,15 @@ use super::dump;
 use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "kill-everywhere", machine: "governors", words: no_words, shape: as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "kill-everywhere",
+    machine: "governors",
+    words: no_words,
+    shape: as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 const WORDS: &str = "--max-latency 2us --set qos.cpu@cpus:0=40us --set idle.state.C3=off --set idle.governor=ladder \
     --set freq.governor=conservative --set freq.tunable.conservative.up_threshold=98 \

@@ -14,6 +14,7 @@ mod governor_study;
 mod governors;
 mod hostile;
 mod kill_everywhere;
+mod power_loss;
 mod undo_exact;
 
 use super::check::unavailable;
@@ -41,7 +42,11 @@ struct Proof {
     script: fn() -> String,
     /// What came of it.
     judge: fn(&Inside) -> Result<ProofResult>,
+    /// Boots it and judges it; none where it was interrupted.
+    boots: Boots,
 }
+
+type Boots = fn(&Proof, &Machine, Option<&Path>) -> Result<Option<ProofResult>>;
 
 /// In order of length, shortest first.
 fn proofs() -> Vec<&'static Proof> {
@@ -52,6 +57,7 @@ fn proofs() -> Vec<&'static Proof> {
         &full_node::PROOF,
         &full_node::PROOF_OF_VERSION_2,
         &hostile::PROOF,
+        &power_loss::PROOF,
         &undo_exact::PROOF,
         &kill_everywhere::PROOF,
         &governor_study::PROOF,
@@ -140,7 +146,7 @@ pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) ->
             continue;
         }
         let began = Instant::now();
-        let verdict = match boot(proof, &machine, binary) {
+        let verdict = match (proof.boots)(proof, &machine, binary) {
             Ok(verdict) => verdict.ok_or_else(|| anyhow!("interrupted"))?,
             // A machine that died proves nothing; the next may.
             Err(why) => ProofResult { counted: Vec::new(), wrong: vec![format!("{why:#}")] },
@@ -158,13 +164,13 @@ pub(super) fn prove(names: &[String], binary: Option<&Path>, is_strict: bool) ->
 pub(super) fn full_node(machine: &Machine, binary: Option<&Path>) -> Option<Result<Vec<String>>> {
     let proof = &full_node::SHORT;
     (machine.name == proof.machine).then(|| {
-        let verdict = boot(proof, machine, binary)?.ok_or_else(|| anyhow!("interrupted"))?;
+        let verdict = once(proof, machine, binary)?.ok_or_else(|| anyhow!("interrupted"))?;
         Ok(verdict.wrong)
     })
 }
 
-/// Runs one and judges it; none where it was interrupted.
-fn boot(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Option<ProofResult>> {
+/// One boot.
+fn once(proof: &Proof, machine: &Machine, binary: Option<&Path>) -> Result<Option<ProofResult>> {
     let wakewatt = wakewatt::made(machine.arch, binary)?;
     let out = super::out_folder(machine, Some(&super::cache()?.join("out").join(format!("prove-{}", proof.name))))?;
     let ran = run::run(&Job {

@@ -8,8 +8,15 @@ use super::dump::{self, Dump};
 use super::{Inside, Proof, ProofResult, as_filed, no_words};
 use anyhow::Result;
 
-pub(super) const PROOF: Proof =
-    Proof { name: "undo-exact", machine: "governors", words: no_words, shape: as_filed, script, judge };
+pub(super) const PROOF: Proof = Proof {
+    name: "undo-exact",
+    machine: "governors",
+    words: no_words,
+    shape: as_filed,
+    script,
+    judge,
+    boots: super::once,
+};
 
 /// What is applied, what must then be read in which file, and whether everything is dumped meanwhile.
 struct Arm {

@@ -13,7 +13,7 @@ use anyhow::Result;
 use events::{Sample, Update};
 
 pub(super) const PROOF: Proof =
-    Proof { name: "frequency", machine: "governors", words: no_words, shape: roomy, script, judge };
+    Proof { name: "frequency", machine: "governors", words: no_words, shape: roomy, script, judge, boots: super::once };
 /// On the kernel of Debian's backports, or of its next release.
 pub(super) const PROOF_NEWER: Proof = Proof {
     name: "frequency-newer",
@@ -25,6 +25,7 @@ pub(super) const PROOF_NEWER: Proof = Proof {
     },
     script,
     judge,
+    boots: super::once,
 };
 
 /// Three logs of 40 MB lie in memory.

@@ -28,7 +28,7 @@ const GOVERNORS: [&str; 2] = ["menu", "ladder"];
 const NEWER: &str = "6.12";
 
 const fn proof(name: &'static str, shape: fn(&mut Machine)) -> Proof {
-    Proof { name, machine: "deep-idle", words: no_words, shape, script, judge }
+    Proof { name, machine: "deep-idle", words: no_words, shape, script, judge, boots: super::once }
 }
 
 /// By table, then by kernel.
@@ -49,6 +49,7 @@ pub(super) const SHORT: Proof = Proof {
     shape: |m| shaped(m, tables::laptop, None),
     script: short_script,
     judge,
+    boots: super::once,
 };
 
 fn shaped(machine: &mut Machine, table: fn() -> Vec<Idle>, kernel: Option<&str>) {

@@ -20,6 +20,7 @@ pub(in super::super) const PROOF: Proof = Proof {
     shape: |m| shaped(m, tables::laptop, None),
     script,
     judge,
+    boots: super::super::once,
 };
 
 /// Points of residency, and of the share of wake-ups, by which a prediction may be off.
