@@ -17,6 +17,9 @@ use crate::units::{Cpu, show_khz};
 use std::fmt;
 use wakewatt_words::{say, word};
 
+/// A level of Intel's performance registers, where nothing tells better; on hybrids it is less.
+const LEVEL_KHZ: u64 = 100_000;
+
 /// CPUs that have the same bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
@@ -54,6 +57,8 @@ pub enum By {
     Firmware,
     /// The request register of the hardware's own management of the clock.
     HwpRequest,
+    /// Governor userspace: the clock that a program has set (scaling_setspeed), up and down.
+    Userspace,
 }
 
 impl Window {
@@ -68,7 +73,7 @@ impl Window {
     /// The tightest upper limit that is below what the hardware reaches; one step of 1 % is rounding.
     pub fn lowered(&self) -> Option<Bound> {
         let top = self.top_khz?;
-        self.max().filter(|bound| bound.khz < top - top / 100)
+        self.upper.iter().find(|bound| bound.by != By::Userspace).copied().filter(|bound| bound.khz < top - top / 100)
     }
     /// Is the clock set in steps of a table, beyond which turbo lies (acpi-cpufreq)?
     pub fn is_step_table(&self, facts: &Snapshot) -> bool {
@@ -84,9 +89,11 @@ impl Window {
     /// The tightest lower limit that is above the hardware's lowest frequency.
     pub fn raised(&self) -> Option<Bound> {
         let bottom = self.bottom_khz?;
-        // A percentage of the highest frequency is rounded up.
+        // A percentage of the highest frequency, and the lowest one itself, are rounded up to a level of the hardware.
         let rounding = (bottom / 20).max(self.top_khz.unwrap_or(0) / 50);
-        self.min().filter(|bound| bound.khz > bottom + rounding)
+        let bound = self.lower.iter().find(|bound| bound.by != By::Userspace)?;
+        let rounding = if bound.by == By::HwpRequest { rounding.max(LEVEL_KHZ) } else { rounding };
+        Some(*bound).filter(|bound| bound.khz > bottom + rounding)
     }
 }
 
@@ -98,6 +105,7 @@ impl fmt::Display for By {
             By::TurboOff => f.write_str(word!("turbo off")),
             By::Firmware => f.write_str("bios_limit"),
             By::HwpRequest => f.write_str("MSR 0x774"),
+            By::Userspace => f.write_str(word!("governor userspace")),
         }
     }
 }
@@ -181,7 +189,8 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
         if is_pstate(policy) {
             // The driver goes no lower than the hardware, whatever the percentage.
             let bottom = of_policy(&policies.hardware_min_khz, policy).unwrap_or(0);
-            let of_top = |ratio: f64| share(hardware?, ratio).map(|khz| khz.max(bottom));
+            let level = level_khz(facts, policy, hardware);
+            let of_top = |ratio: f64| share(hardware?, ratio, level).map(|khz| khz.max(bottom));
             for (to, ratio) in [(&mut upper, &pstate.max_perf_ratio), (&mut lower, &pstate.min_perf_ratio)] {
                 if let Some(ratio) = ratio.get().copied() {
                     add(to, By::PerfPct(ratio), of_top(ratio));
@@ -200,6 +209,11 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
             }
             add(&mut upper, By::HwpRequest, Some(most));
         }
+        if let Some(khz) = userspace(facts, policy) {
+            let within = |khz: u64| khz.min(most.unwrap_or(khz)).max(least.unwrap_or(0));
+            add(&mut upper, By::Userspace, Some(within(khz)));
+            add(&mut lower, By::Userspace, Some(within(khz)));
+        }
         // Where two are the same, the one that cannot be raised from Linux counts.
         upper.sort_by_key(|bound| (bound.khz, !matches!(bound.by, By::Firmware | By::TurboOff)));
         lower.sort_by_key(|bound| std::cmp::Reverse(bound.khz));
@@ -217,9 +231,26 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
     all
 }
 
+/// The clock that a program has set under governor userspace.
+fn userspace(facts: &Snapshot, policy: u32) -> Option<u64> {
+    let policies = &facts.freq.policies;
+    let is_it = policies.governor.of(policy).and_then(Fact::get).is_some_and(|governor| governor == "userspace");
+    of_policy(&policies.setspeed, policy).filter(|_| is_it)?.khz()
+}
+
+/// The step in which intel_pstate counts: a level of the hardware's own, where its capabilities tell, else 100 MHz.
+fn level_khz(facts: &Snapshot, policy: u32, hardware_khz: Option<u64>) -> u64 {
+    let highest = || facts.msr.field("hwp_capabilities", "highest")?.of(policy)?.get().copied();
+    let level = hardware_khz.zip(highest().filter(|levels| *levels > 0)).map(|(khz, levels)| khz / levels);
+    level.filter(|khz| *khz > 0).unwrap_or(LEVEL_KHZ)
+}
+
+/// A share, rounded up to a whole level, as the driver does (intel_pstate_update_perf_limits).
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // percent of some GHz
-fn share(khz: u64, ratio: f64) -> Option<u64> {
-    (ratio.is_finite() && ratio >= 0.0).then(|| (khz as f64 * ratio).round() as u64)
+fn share(khz: u64, ratio: f64, level_khz: u64) -> Option<u64> {
+    let exact = khz as f64 * ratio;
+    let levels = (exact / level_khz as f64 - 1e-6).ceil() as u64;
+    (ratio.is_finite() && ratio >= 0.0).then(|| levels.saturating_mul(level_khz).min(khz))
 }
 
 impl Window {
@@ -232,6 +263,10 @@ impl Window {
 /// Says so where the limits leave each CPU a single frequency; none where a governor or a preference can still choose.
 pub fn only_clock(all: &[Window]) -> Option<String> {
     let one = |window: &Window| Some((window.min()?.khz, window.max()?.khz)).filter(|(low, high)| low == high);
+    // What a program sets is no limit: rule.governor speaks of it.
+    if all.iter().any(|window| window.upper.iter().any(|bound| bound.by == By::Userspace)) {
+        return None;
+    }
     let clocks: Vec<u64> = all.iter().map(|window| one(window).map(|(khz, _)| khz)).collect::<Option<_>>()?;
     let khz = *clocks.first()?;
     Some(match clocks.iter().all(|other| *other == khz) {
@@ -280,6 +315,30 @@ mod tests {
     fn said(facts: &Snapshot) -> Vec<String> {
         let word = |bound: Option<Bound>| bound.map_or("-".to_string(), |bound| bound.to_string());
         of(facts).iter().map(|w| format!("{}: {} to {}", w.cpus, word(w.raised()), word(w.lowered()))).collect()
+    }
+
+    #[test]
+    fn userspace_keeps_the_clock_and_is_no_limit() {
+        let userspace: String = ["0", "1"]
+            .iter()
+            .map(|n| {
+                let at = format!("//- /sys/devices/system/cpu/cpufreq/policy{n}");
+                format!("{at}/scaling_governor\nuserspace\n{at}/scaling_setspeed\n1500000\n")
+            })
+            .collect();
+        let facts = host(&userspace);
+        assert_eq!(said(&facts), ["0-1: - to -"]);
+        let window = &of(&facts)[0];
+        assert_eq!(window.max().unwrap().to_string(), "1.5GHz (governor userspace)");
+        assert_eq!((window.min().unwrap().khz, only_clock(&of(&facts))), (1_500_000, None));
+    }
+
+    #[test]
+    fn a_share_is_rounded_up_to_a_level() {
+        assert_eq!(share(3_500_000, 0.5, 100_000), Some(1_800_000));
+        assert_eq!(share(3_600_000, 0.5, 100_000), Some(1_800_000));
+        assert_eq!(share(4_600_000, 0.75, 4_600_000 / 59), Some(45 * (4_600_000 / 59)));
+        assert_eq!(share(3_600_000, 1.0, 100_000), Some(3_600_000));
     }
 
     #[test]

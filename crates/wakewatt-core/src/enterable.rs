@@ -2,8 +2,8 @@
 //!
 //! The only answer to that question in wakewatt: rules, plans, `explain`, `inspect` and the preflight all ask here. The
 //! kernel leaves a state out while its `disable` is 1, whoever wrote it; while its exit latency is above the tightest
-//! latency limit (two global devices and the CPU's own, drivers/cpuidle/governor.c, cpuidle_governor_latency_req); and, under
-//! the ladder governor, while a shallower state is disabled, because ladder climbs one state at a time. If no state is left
+//! latency limit (two global devices and the CPU's own, drivers/cpuidle/governor.c, cpuidle_governor_latency_req). ladder begins in the first state that sleeps, whatever its switch and
+//! any limit but 0, and climbs one state at a time, so that a disabled one hides those behind it. If no state is left
 //! the governors enter state 0 all the same: POLL on x86, and the CPU spins; WFI on Arm, and it sleeps (menu, where state 0 itself is disabled, enters the
 //! first state that is not, over any limit but 0). haltpoll looks at neither: only a limit of 0 keeps it from halting. `idle=poll` (x86) and
 //! `nohlt` (elsewhere) make idle CPUs spin whatever the table says. Without a driver the architecture's idle routine halts
@@ -299,18 +299,21 @@ impl Columns<'_> {
     fn states(&self, cpu: Cpu, table: &[TableRow]) -> Vec<State> {
         let own = self.own(cpu);
         let mut is_cut = false;
+        // Where ladder begins, and comes back to.
+        let first = table.iter().find(|row| !row.is_polling()).filter(|_| self.is_ladder).map(|row| row.index);
         let state = |row: &TableRow| {
             let mut barriers = Vec::new();
             if self.argument.is_some() && !row.is_polling() {
                 barriers.push(Barrier::BootArgument);
             }
-            if row.is_enabled == Some(false) && !self.is_haltpoll {
+            let is_first = first == Some(row.index);
+            if row.is_enabled == Some(false) && !self.is_haltpoll && !is_first {
                 let default = self.default.iter().find(|(index, _)| *index == row.index);
                 let is_on = default.and_then(|(_, by_cpu)| by_cpu.get(&cpu)).map(|on| **on);
                 barriers.push(if is_on == Some(false) { Barrier::OffByDefault } else { Barrier::Disabled });
             }
             for (limit, barrier) in [(self.global, Barrier::GlobalLimit(self.global)), (own, Barrier::OwnLimit(own))] {
-                let is_asked = !self.is_haltpoll || limit == LatencyLimit::Poll;
+                let is_asked = !(self.is_haltpoll || is_first) || limit == LatencyLimit::Poll;
                 if is_asked && row.exit_latency_ns.is_some_and(|ns| !limit.allows(ns)) {
                     barriers.push(barrier);
                 }
@@ -318,7 +321,7 @@ impl Columns<'_> {
             if is_cut {
                 barriers.push(Barrier::Ladder);
             }
-            is_cut |= self.is_ladder && row.index > 0 && row.is_enabled == Some(false);
+            is_cut |= first.is_some_and(|first| row.index > first) && row.is_enabled == Some(false);
             State { row: row.clone(), barriers, instead: self.instead(cpu, row) }
         };
         table.iter().map(state).collect()
@@ -345,8 +348,10 @@ impl Columns<'_> {
 pub fn of(facts: &Snapshot) -> Vec<Enterable> {
     let columns = Columns::of(facts);
     let mut by_cpu: BTreeMap<Cpu, Vec<State>> = BTreeMap::new();
+    // The files of a CPU stay while it is offline.
+    let running: CpuSet = facts.cpus.running().collect();
     for (cpus, table) in facts.idle.tables() {
-        by_cpu.extend(cpus.iter().map(|cpu| (cpu, columns.states(cpu, &table))));
+        by_cpu.extend(cpus.and(&running).iter().map(|cpu| (cpu, columns.states(cpu, &table))));
     }
     note_other_threads(facts, &mut by_cpu);
     let mut all: Vec<Enterable> = Vec::new();
@@ -510,9 +515,17 @@ mod tests {
         let facts = host(&off);
         let groups = of(&facts);
         assert_eq!(groups[1].state("C6").unwrap().barriers, [Barrier::OffByDefault]);
-        // Ladder climbs one state at a time.
-        let ladder = format!("//- {ROOT}/cpuidle/current_governor\nladder\n") + &file(0, 1, "disable", "1");
-        assert_eq!(told(&host(&ladder)), ["0: POLL spins: Disabled", "1: POLL C1 C1E C6"]);
+        // Ladder begins in C1 and climbs one state at a time.
+        let ladder = format!("//- {ROOT}/cpuidle/current_governor\nladder\n");
+        assert_eq!(
+            told(&host(&(ladder.clone() + &file(0, 1, "disable", "1")))),
+            ["0: POLL C1 C1E C6", "1: POLL C1 C1E C6"]
+        );
+        let cut = ladder.clone() + &file(0, 2, "disable", "1");
+        assert_eq!(told(&host(&cut)), ["0: POLL C1", "1: POLL C1 C1E C6"]);
+        let limits = ["500", "n/a"].map(|us| format!("//- {ROOT}/cpu0/power/pm_qos_resume_latency_us\n{us}\n"));
+        assert_eq!(told(&host(&(ladder.clone() + &limits[0])))[0], "0: POLL C1 C1E C6");
+        assert_eq!(told(&host(&(ladder + &limits[1])))[0], "0: POLL spins: Limit(Poll)");
     }
 
     #[test]
@@ -528,6 +541,15 @@ mod tests {
         let poll = core.to_string() + &format!("//- {ROOT}/cpu0/power/pm_qos_resume_latency_us\nn/a\n");
         assert!(of(&host(&poll))[1].states.iter().skip(1).all(State::is_in_vain));
         assert_eq!(deepest(&of(&host(core))).unwrap().name, "C6");
+    }
+
+    #[test]
+    fn a_cpu_that_is_offline_enters_nothing_and_keeps_its_core_from_nothing() {
+        let core = "//- /sys/devices/system/cpu/cpu0/topology/core_cpus_list\n0-1\n
+                    //- /sys/devices/system/cpu/cpu1/topology/core_cpus_list\n0-1\n";
+        let off = format!("//- {ROOT}/online\n0\n{core}") + &file(1, 3, "disable", "1");
+        assert_eq!(told(&host(&off)), ["0: POLL C1 C1E C6"]);
+        assert_eq!(deepest(&of(&host(&off))).unwrap().name, "C6");
     }
 
     #[test]

@@ -57,8 +57,8 @@ impl Turbo {
     }
 }
 
-/// What turbo gives here; none where the registers do not say, or it gives nothing. `register` reads one of them.
-pub fn of(facts: &Snapshot, register: impl Fn(u32) -> Option<u64>) -> Option<Turbo> {
+/// The clocks with few cores of a package busy and with all; none where the registers do not say. `register` reads one of them.
+pub fn ratios(facts: &Snapshot, register: impl Fn(u32) -> Option<u64>) -> Option<(u64, Option<u64>)> {
     let processor = facts.topology.processor().filter(|processor| processor.is_intel())?;
     let model = processor.model.filter(|model| processor.family == Some(6) && !OTHER.contains(model))?;
     if !facts.topology.kinds.is_empty() {
@@ -77,6 +77,12 @@ pub fn of(facts: &Snapshot, register: impl Fn(u32) -> Option<u64>) -> Option<Tur
             ratios.get(n_cores(facts)?.checked_sub(1)?).map(|ratio| u64::from(*ratio) * RATIO_KHZ)
         }
     };
+    Some((few_khz, all_khz))
+}
+
+/// What turbo gives here; none where the registers do not say, or it gives nothing. `register` reads one of them.
+pub fn of(facts: &Snapshot, register: impl Fn(u32) -> Option<u64>) -> Option<Turbo> {
+    let (few_khz, all_khz) = ratios(facts, &register)?;
     // Where cores have base frequencies of their own, there is not one clock without turbo.
     let base = &facts.freq.policies.base_khz;
     let base_khz = match base.is_unknown() {

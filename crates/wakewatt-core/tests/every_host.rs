@@ -80,6 +80,33 @@ const EDITS: &[Edit] = &[
     ("both max_cstate", |path, old| {
         (path == CMDLINE).then(|| format!("{} processor.max_cstate=1 intel_idle.max_cstate=0", old.trim()))
     }),
+    ("idle=nomwait", |path, old| (path == CMDLINE).then(|| format!("{} idle=nomwait", old.trim()))),
+    ("caps that exclude nothing", |path, old| {
+        (path == CMDLINE).then(|| format!("{} processor.max_cstate=9 intel_idle.max_cstate=9", old.trim()))
+    }),
+    ("intel_pstate=no_hwp", |path, old| (path == CMDLINE).then(|| format!("{} intel_pstate=no_hwp", old.trim()))),
+    ("amd_pstate=passive", |path, old| (path == CMDLINE).then(|| format!("{} amd_pstate=passive", old.trim()))),
+    ("ladder, state 1 disabled", |path, _| match cpu_of(path) {
+        Some((_, "cpuidle/state1/disable")) => Some("1".into()),
+        _ => (path == "/sys/devices/system/cpu/cpuidle/current_governor").then(|| "ladder".into()),
+    }),
+    ("C6 disabled on half, state 2 on the other", |path, _| {
+        let (cpu, rest) = cpu_of(path)?;
+        let is_even = cpu % 2 == 0;
+        (rest == if is_even { "cpuidle/state3/disable" } else { "cpuidle/state2/disable" }).then(|| "1".into())
+    }),
+    ("one I/O die limited", |path, _| {
+        (path.contains("/intel_uncore_frequency/uncore02/") && path.ends_with("/max_freq_khz"))
+            .then(|| "1000000".into())
+    }),
+    ("governor userspace", |path, _| {
+        let (_, rest) = policy_of(path)?;
+        match rest {
+            "scaling_governor" => Some("userspace".into()),
+            "scaling_setspeed" => Some("1500000".into()),
+            _ => None,
+        }
+    }),
     ("n/a on CPUs 0 to 3", |path, _| {
         cpu_of(path).filter(|(cpu, rest)| *cpu < 4 && *rest == "power/pm_qos_resume_latency_us").map(|_| "n/a".into())
     }),

@@ -18,7 +18,7 @@ use wakewatt_core::clock_window::{By, Window};
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::enterable::{self, Barrier, Cause, Enterable, WhenIdle};
 use wakewatt_core::facts::msr::package_limit;
-use wakewatt_core::facts::power::PackageLimit;
+use wakewatt_core::facts::power::{PackageLimit, Zone};
 use wakewatt_core::facts::uncore::UncoreDomain;
 use wakewatt_core::package_states::{self, Package};
 use wakewatt_core::units::show_uw;
@@ -105,6 +105,13 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
         };
         all.push(effect);
     }
+    // What another setting overrules may count once a later step has moved that one.
+    let overruled = |effect: &Effect| matches!(effect.none, Some(NoEffect::Overruled(_)));
+    for at in (0..steps.len()).filter(|at| overruled(&all[*at])).collect::<Vec<_>>() {
+        if let Some(price) = in_the_end(host, steps, at, &was) {
+            all[at] = Effect { none: None, price };
+        }
+    }
     // A register of idle states may have nothing left to decide once the whole plan is made.
     for (step, effect) in steps.iter().zip(&mut all).filter(|(_, effect)| effect.none.is_none()) {
         let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
@@ -114,6 +121,29 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
         }
     }
     (all, was)
+}
+
+/// What a step is worth beside the others, whatever their order: the machine with all steps against that without this one.
+/// None where that is the same, or is not known.
+fn in_the_end(host: &Host<'_>, steps: &[Step], at: usize, end: &Outlook) -> Option<String> {
+    let step = &steps[at];
+    let topics = topics(&step.knob)?;
+    let mut without = Then::now(host.source);
+    for (_, other) in steps.iter().enumerate().filter(|(other, _)| *other != at) {
+        other.changes.iter().for_each(|change| without.write(&change.path, change.before.as_deref(), &change.to));
+    }
+    let without = Outlook::of(without.facts(topics, &host.facts));
+    let is_same = match step.knob.as_str() {
+        knob if is_idle(knob) => without.entered() == end.entered(),
+        "freq.boost" => match (without.spans(), end.spans()) {
+            (Some(a), Some(b)) => a == b && turbo_out_of_reach(end).is_some(),
+            _ => true,
+        },
+        knob if is_limit(knob) => without.spans().is_none() || without.spans() == end.spans(),
+        _ => true,
+    };
+    let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
+    (!is_same && !moved.is_empty()).then(|| price::of(host, step, &moved, &without, end))
 }
 
 /// Why a register of idle states decides nothing, as CPUs sleep then.
@@ -226,7 +256,8 @@ fn tighter(window: &Window, knob: &str) -> Option<wakewatt_core::clock_window::B
     };
     let (all, first) = if is_max { (&window.upper, window.max()?) } else { (&window.lower, window.min()?) };
     let own = all.iter().find(|bound| is_own(bound.by))?;
-    let rounding = window.top_khz.unwrap_or(own.khz) / 50;
+    // Percentages are rounded up to a level, of at most 100 MHz.
+    let rounding = (window.top_khz.unwrap_or(own.khz) / 50).max(100_000);
     (first.khz.abs_diff(own.khz) > rounding && !is_own(first.by)).then_some(first)
 }
 
@@ -247,7 +278,7 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], then: &Then<'_>, was:
         "freq.hwp_dynamic_boost" if is_covered(&cpus, &now.kept_high) => {
             Some(word!("governor performance keeps the clock at its upper limit").into())
         }
-        "idle.governor" => spin_anyway(&cpus, now),
+        "idle.governor" => spin_anyway(&cpus, was).and_then(|_| spin_anyway(&cpus, now)),
         "idle.haltpoll" => match (spin_anyway(&cpus, now), now.facts.idle.governor.get().map(String::as_str)) {
             (Some(why), _) => Some(why),
             (None, Some(governor)) if governor != "haltpoll" => {
@@ -259,7 +290,11 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], then: &Then<'_>, was:
             Some(word!("there is one memory node, so nothing to balance").into())
         }
         "net.coalescing" => changed_by_driver(host, moved, then),
-        "power.limit" => other_power_limit(host, moved, then),
+        "power.limit" => match of_power_limits(host, moved, then) {
+            PowerEffect::None(why) => Some(why),
+            PowerEffect::Moved(way) => return Effect { none: None, price: price::of_way(step, way) },
+            PowerEffect::Unknown => None,
+        },
         "uncore.min" => uncore_stays(host, moved),
         "uncore.elc" if step.request.name.ends_with(".floor") => uncore_stays(host, moved),
         _ => None,
@@ -285,6 +320,14 @@ fn same_sleep(step: &Step, cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Optio
         return Some(why);
     }
     let groups = || now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
+    // What is asked for changes, and what cores enter does not.
+    let asked = |outlook: &Outlook| -> Vec<(CpuSet, Vec<String>)> {
+        let here = outlook.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
+        here.map(|group| (group.cpus.clone(), group.open().map(|state| state.row.name.clone()).collect())).collect()
+    };
+    if asked(was) != asked(now) {
+        return Some(word!("the other thread of each core keeps the core as shallow").into());
+    }
     if let Some(name) = step.request.name.strip_prefix("idle.state.") {
         if now.facts.idle.governor.get().is_some_and(|governor| governor == "haltpoll") {
             return Some(word!("the idle governor haltpoll does not ask whether a state is disabled").into());
@@ -358,25 +401,63 @@ fn changed_by_driver(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> Opt
     all?.first().map(|name| say!("the driver changes it ({name} is on)"))
 }
 
-/// Why a package's power stays limited as it was: another of its limits is lower, before and after.
-fn other_power_limit(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> Option<String> {
-    let all = host.facts.power.package_limits();
-    let after = |limit: &PackageLimit<'_>| {
+/// What becomes of the power limits of packages: the lowest of each decides, before and after.
+enum PowerEffect {
+    /// Nothing, and why.
+    None(String),
+    /// They go up, or down.
+    Moved(std::cmp::Ordering),
+    /// Up here and down there, or nobody can say.
+    Unknown,
+}
+
+fn of_power_limits(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> PowerEffect {
+    let power = &host.facts.power;
+    let all = power.package_limits();
+    let own = |path: &str| moved.iter().find(|change| change.path == path);
+    let now = |limit: &PackageLimit<'_>| -> Option<u64> {
         let path = limit.path();
         let written = then.is_written(&path).then(|| then.text(&path)).flatten();
         written.map_or(Some(limit.limit_uw), |text| text.trim().parse().ok())
     };
-    let lower = |change: &&Change| {
-        let own = all.iter().find(|limit| limit.path() == change.path)?;
-        let ends = [change.before.as_deref()?.trim().parse::<u64>().ok()?, change.to.trim().parse().ok()?];
-        let others = all.iter().filter(|limit| limit.package == own.package && limit.path() != change.path);
-        let lowest = others.filter_map(|limit| Some((after(limit)?, limit))).min_by_key(|(uw, _)| *uw)?;
-        (lowest.0 <= *ends.iter().min()?).then_some(lowest)
+    // Before these changes, which `then` has already made.
+    let before = |limit: &PackageLimit<'_>| match own(&limit.path()) {
+        Some(change) => change.before.as_deref()?.trim().parse().ok(),
+        None => now(limit),
     };
-    let found: Option<Vec<(u64, &PackageLimit<'_>)>> = moved.iter().map(lower).collect();
-    let (uw, limit) = *found?.first()?;
-    let name = limit.constraint.name.get().map_or("", String::as_str);
-    Some(say!("{} of {} ({name}) is in force", show_uw(uw), limit.zone.id))
+    let is_here = |limit: &&PackageLimit<'_>| {
+        all.iter().any(|other| other.package == limit.package && own(&other.path()).is_some())
+    };
+    let mut packages: Vec<&str> = all.iter().filter(is_here).map(|limit| limit.package).collect();
+    packages.dedup();
+    if packages.is_empty() {
+        let is_off = |zone: &Zone| zone.is_enabled.get() == Some(&false);
+        let zones = power.zones.iter().filter(|zone| moved.iter().any(|c| c.path.contains(&format!("/{}/", zone.id))));
+        let zones: Vec<&Zone> = zones.collect();
+        return match !zones.is_empty() && zones.iter().all(|zone| is_off(zone)) {
+            true => PowerEffect::None(word!("the zone's limits are not in force (enabled is 0)").into()),
+            false => PowerEffect::Unknown,
+        };
+    }
+    let lowest = |of: &dyn Fn(&PackageLimit<'_>) -> Option<u64>, package: &str| {
+        all.iter()
+            .filter(|limit| limit.package == package)
+            .filter_map(|limit| Some((of(limit)?, limit)))
+            .min_by_key(|l| l.0)
+    };
+    let ends: Option<Vec<_>> =
+        packages.iter().map(|package| Some((lowest(&before, package)?, lowest(&now, package)?))).collect();
+    let Some(ends) = ends else { return PowerEffect::Unknown };
+    let ways: Vec<_> = ends.iter().map(|(before, after)| after.0.cmp(&before.0)).collect();
+    match ways[..] {
+        [first, ..] if ways.iter().all(|way| *way == first) && first.is_ne() => PowerEffect::Moved(first),
+        [first, ..] if ways.iter().all(|way| *way == first) => {
+            let (uw, limit) = ends[0].1;
+            let name = limit.constraint.name.get().map_or("", String::as_str);
+            PowerEffect::None(say!("{} of {} ({name}) is in force", show_uw(uw), limit.zone.id))
+        }
+        _ => PowerEffect::Unknown,
+    }
 }
 
 /// Why the uncore clock of idle dies stays as it is, whatever its lower limit or its floor becomes: the higher of the two
@@ -517,6 +598,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_later_step_lifts_overrules_nothing() {
+        let tree = host(&format!("{CPU}/intel_pstate/no_turbo\n1\n{CPU}/intel_pstate/max_perf_pct\n50\n"));
+        for order in [["freq.boost=on", "freq.perf.max=100"], ["freq.perf.max=100", "freq.boost=on"]] {
+            let both = said(&tree, &order);
+            assert!(both.iter().all(|says| !says.starts_with("no effect")), "{order:?}: {both:?}");
+        }
+        assert!(said(&tree, &["freq.boost=on"])[0].starts_with("no effect: turbo is out of reach"));
+        let limit = |cpu| format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us\n2\n");
+        let off = |cpu| format!("{CPU}/cpu{cpu}/cpuidle/state3/disable\n1\n");
+        let tree = host(&(limit(0) + &limit(1) + &off(0) + &off(1)));
+        let both = said(&tree, &["idle.state.C6=on", "qos.cpu=none"]);
+        assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
+        assert!(said(&tree, &["idle.state.C6=on"])[0].starts_with("no effect"));
+    }
+
+    #[test]
     fn a_power_limit_above_another_one_has_no_effect() {
         let zone = |id: &str, long: u64, short: u64, max: u64| {
             let at = format!("//- /sys/class/powercap/{id}");
@@ -533,6 +630,13 @@ mod tests {
             ["no effect: 150W of intel-rapl-mmio:0 (long_term) is in force"]
         );
         assert!(!long(&["power.limit.long@intel-rapl:0=100W"])[0].starts_with("no effect"));
+        let both = long(&["power.limit.long=200W"]);
+        assert_eq!(both, ["the fans and the supply must carry it"], "up from 150 W");
+        let off = host(&(zone("intel-rapl:0", 250, 300, 250).replace("enabled\n1", "enabled\n0")));
+        assert_eq!(
+            said(&off, &["power.limit.long=100W"]),
+            ["no effect: the zone's limits are not in force (enabled is 0)"]
+        );
         // The lower one goes first.
         let both = long(&["power.limit.long@intel-rapl-mmio:0=250W", "power.limit.long@intel-rapl:0=200W"]);
         assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
@@ -582,10 +686,10 @@ mod tests {
         assert!(cut.starts_with("C1E (4us), C6 (170us) no longer entered on all 2 CPUs"), "ladder: {cut}");
         let hidden = host(&format!(
             "{CPU}/cpuidle/current_governor\nladder\n{CPU}/cpuidle/available_governors\nladder menu\n
-             {CPU}/cpu0/cpuidle/state1/disable\n1\n{CPU}/cpu1/cpuidle/state1/disable\n1\n"
+             {CPU}/cpu0/cpuidle/state2/disable\n1\n{CPU}/cpu1/cpuidle/state2/disable\n1\n"
         ));
         let freed = &said(&hidden, &["idle.governor=menu"])[0];
-        assert!(freed.starts_with("idle CPUs sleep again on all 2 CPUs"), "ladder kept them from it: {freed}");
+        assert!(freed.starts_with("C6 (170us) entered again on all 2 CPUs"), "ladder kept them from it: {freed}");
         let off = |state: u32| (0..2).map(move |cpu| format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable\n1\n"));
         let spinning = host(&(1..4).flat_map(off).collect::<String>());
         let why = "no effect: idle CPUs spin: every sleeping state is disabled";

@@ -140,11 +140,11 @@ pub(crate) struct Entered<'a> {
     pub(crate) when_idle: &'a WhenIdle,
 }
 
-/// The same states, whatever keeps the CPU from the others.
+/// The same states of the core, whatever keeps the CPU from the others.
 impl PartialEq for Entered<'_> {
     fn eq(&self, other: &Self) -> bool {
         let does = |entered: &Self| std::mem::discriminant(entered.when_idle);
-        self.states == other.states && does(self) == does(other)
+        self.reached().eq(other.reached()) && does(self) == does(other)
     }
 }
 
@@ -152,6 +152,10 @@ impl Entered<'_> {
     /// Does it spin?
     pub(crate) fn spins(&self) -> bool {
         matches!(self.when_idle, WhenIdle::Spins(_))
+    }
+    /// The states that the core's other thread does not keep the core from.
+    fn reached(&self) -> impl Iterator<Item = &EnteredState<'_>> {
+        self.states.iter().filter(|state| !state.is_in_vain)
     }
     /// Its state of this name.
     pub(crate) fn state(&self, name: &str) -> Option<&EnteredState<'_>> {

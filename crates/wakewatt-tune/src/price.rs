@@ -30,6 +30,12 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
     own.unwrap_or_else(|| by_direction(step, moved))
 }
 
+/// Of a step that moves what is in force up or down.
+pub(crate) fn of_way(step: &Step, way: Ordering) -> String {
+    let price = knobs::find(&step.request.name).map(|knob| knob.about().price);
+    price.map_or_else(String::new, |price| told(if way.is_gt() { price.up } else { price.down }).into())
+}
+
 /// Of an energy bias where the governor keeps the clocks up: only the uncore may follow it.
 fn bias_of_uncore(step: &Step, change: &Change, moved: &[&Change], now: &Outlook) -> Option<String> {
     let cpus = moved.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
@@ -92,11 +98,10 @@ fn sleep(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
                 Some(_) => {}
             }
         }
-        for state in &then.states {
+        for state in then.states.iter().filter(|state| !state.is_in_vain) {
             match first.state(&state.row.name) {
-                None if state.is_in_vain => in_vain.note(*cpu, state, first),
                 None => opened.note(*cpu, state, first),
-                Some(before) if before.is_in_vain && !state.is_in_vain => opened.note(*cpu, state, first),
+                Some(before) if before.is_in_vain => opened.note(*cpu, state, first),
                 Some(_) => {}
             }
         }
@@ -310,6 +315,10 @@ fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
         let says = say!("up to {} -> {}", show_khz(top), show_khz(base));
         if is_one { says } else { say!("{says} on {}", facts.cpus.extent(&cpus)) }
     };
-    let lost: Vec<String> = all.into_iter().map(one).collect();
+    let lowest = all.iter().map(|(_, base, _)| *base).min().unwrap_or(0);
+    let mut lost: Vec<String> = all.into_iter().map(one).collect();
+    if let Some(khz) = turbo::ratios(facts, register).and_then(|(_, all)| all).filter(|khz| *khz > lowest) {
+        lost.push(say!("from {} with all cores busy (MSR 0x1ad)", show_khz(khz)));
+    }
     (!lost.is_empty()).then(|| say!("{}; fewer watts, steadier clocks", lost.join(", ")))
 }

@@ -346,8 +346,12 @@ impl Kernel {
             let us = self.number(path).unwrap_or(0);
             let is_reached = !cut.contains(cpu) && (index == "0" || !is_polling);
             let limit_us = global_us.min(own_us);
-            let is_open = is_reached && !is_off && (us <= limit_us || (is_haltpoll && limit_us > 0));
-            if is_off && is_ladder && index != "0" {
+            // ladder begins in the first state that sleeps, whatever its switch and any limit but 0.
+            let first =
+                if self.text(&format!("{cpu}/cpuidle/state0/name")).as_deref() == Some("POLL") { "1" } else { "0" };
+            let is_asked = !(is_haltpoll || (is_ladder && index == first));
+            let is_open = is_reached && if is_asked { !is_off && us <= limit_us } else { limit_us > 0 || us == 0 };
+            if is_off && is_ladder && index > first {
                 cut.insert(cpu.to_string());
             }
             let open = all.entry(cpu.into()).or_default();

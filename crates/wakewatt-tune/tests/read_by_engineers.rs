@@ -76,6 +76,7 @@ fn losses_of_unequal_cores_are_told_apart() {
     let bf = host("icx2s0", &[]);
     let says = &said(&bf, &["freq.boost=off"])[0];
     assert!(says.contains("3.5GHz -> 2.1GHz on ") && says.contains("3.5GHz -> 2.7GHz on "), "{says}");
+    assert!(says.contains("from 3.1GHz with all cores busy"), "{says}");
     let capped = host("icx2s0", &[("intel_pstate/no_turbo", "1")]);
     let says = &said(&capped, &["freq.max=3GHz"])[0];
     assert!(says.contains("2.1GHz (turbo off) is in force on") && says.contains("2.7GHz (turbo off)"), "{says}");
@@ -92,7 +93,15 @@ fn a_core_sleeps_as_deeply_as_both_of_its_threads_may() {
     // Taken back on one thread of each core, it brings no core down again.
     let limited = host("icx2s0", &[("power/pm_qos_resume_latency_us", "20")]);
     let says = &said(&limited, &["qos.cpu@cpus:0-71=none"])[0];
-    assert!(says.contains("asked for in vain on 72 of 144 CPUs (0-71)") && !says.contains("entered again"), "{says}");
+    assert_eq!(says, "no effect: the other thread of each core keeps the core as shallow");
+    let half = host("icx2s0", &[]);
+    let half = (0..72).fold(half, |mut tree, cpu| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us");
+        tree.files.insert(path, Ok("20".into()));
+        tree
+    });
+    assert!(said(&half, &["qos.cpu=4us"])[0].starts_with("no effect: the other thread of each core"));
+    assert!(said(&half, &["idle.state.C6=off"])[0].starts_with("no effect: "));
     let says = &said(&limited, &["qos.cpu=none"])[0];
     assert!(says.contains("C6 (170us) entered again on all 144 CPUs") && !says.contains("in vain"), "{says}");
 }

@@ -82,7 +82,20 @@ pub(super) fn of_term(term: &Term, word: &str, facts: &Snapshot) -> Told {
             }
             told.rows(facts, rows_of(term.name));
         }
-        Family::Energy | Family::Hardware => told.rows(facts, rows_of(term.name)),
+        Family::Energy | Family::Hardware => {
+            told.rows(facts, rows_of(term.name));
+            // The kernel's names of the two limits, and of what the package is made for.
+            let files: &[&str] = match term.name {
+                "PL1" => &["long_term.limit", "long_term.window"],
+                "PL2" => &["short_term.limit", "short_term.window"],
+                "TDP" => &["long_term.max"],
+                _ => &[],
+            };
+            let zones =
+                facts.power.zones.iter().flat_map(|zone| files.iter().map(move |f| format!("power.{}.{f}", zone.id)));
+            let zones: Vec<String> = zones.collect();
+            told.rows(facts, &zones.iter().map(String::as_str).collect::<Vec<_>>());
+        }
     }
     if told.here.is_empty() && told.cannot_tell.is_empty() {
         told.cannot_tell.push(word!("nothing on this machine tells more about it").into());
@@ -207,6 +220,9 @@ pub(super) fn of_state(state: &IdleState, facts: &Snapshot) -> Vec<Here> {
                 // The kernel's own loop, which neither asks the idle driver nor counts.
                 (Some(Cause::BootArgument(argument)), _) => {
                     say!("no: booted with {argument}, idle CPUs spin in a loop outside this table")
+                }
+                (_, true) if of_it(group)?.is_in_vain() => {
+                    word!("asked for in vain: the other thread of the core may not enter it").into()
                 }
                 (_, true) => word!("yes").into(),
                 (_, false) => barriers.join("; "),

@@ -17,6 +17,7 @@ const IS_THERE: &str = "is there";
 const CPUINFO: &str = "/proc/cpuinfo";
 /// What the firmware of an arm64 machine without ACPI tells.
 const DEVICE_TREE: &str = "/sys/firmware/devicetree/base";
+const XEN_CAPABILITIES: &str = "/proc/xen/capabilities";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 /// Hypervisor and container.
@@ -51,6 +52,11 @@ impl Clue {
     /// KVM, whoever runs it?
     pub fn is_kvm(&self) -> bool {
         self.name.starts_with("KVM")
+    }
+
+    /// Xen's own domain (dom0), from which the hypervisor is set?
+    pub fn is_control_domain(&self) -> bool {
+        self.path == XEN_CAPABILITIES
     }
 
     /// What it says, for people.
@@ -220,6 +226,12 @@ fn hypervisors(src: &dyn Source, has_device_tree: bool) -> Vec<Clue> {
         if line.get().is_some_and(is_micro) {
             add("Firecracker or a like microVM", "/proc/cmdline", "reboot=k panic=1, and no DMI");
         }
+    }
+    // Before the others, for it says most.
+    let is_xen = clues.iter().any(|clue| clue.name == "Xen");
+    if is_xen && fact(src, XEN_CAPABILITIES, parse::word).get().is_some_and(|says| says.contains("control_d")) {
+        let clue = Clue { name: "Xen".into(), path: XEN_CAPABILITIES.into(), says: "control_d".into() };
+        clues.insert(0, clue);
     }
     clues
 }

@@ -134,8 +134,9 @@ pub fn read(facts: &Snapshot) -> PackageStates {
         });
     }
     for (id, cpus) in facts.topology.packages() {
-        let limit = limits.known().find(|(on, limit)| !is_coded(limit) && !on.and(&cpus).is_empty());
-        let limit = limit.map(|(_, limit)| limit.to_string());
+        // Of several cores the shallowest holds the package.
+        let own = limits.known().filter(|(on, limit)| !is_coded(limit) && !on.and(&cpus).is_empty());
+        let limit = own.map(|(_, limit)| limit.to_string()).min_by_key(|name| rank(name));
         all.packages.push(package(facts, &all.pairings, id, &cpus, deepest, limit.as_deref()));
     }
     all
@@ -214,7 +215,7 @@ fn package(
         }
     }
     package.allowed = allowed;
-    package.perhaps(facts);
+    package.perhaps(facts, cpus);
     package
 }
 
@@ -240,8 +241,9 @@ impl Package {
     }
 
     /// What keeps a package shallow on some platforms, or at times.
-    fn perhaps(&mut self, facts: &Snapshot) {
-        let all = enterable::of(facts);
+    fn perhaps(&mut self, facts: &Snapshot, cpus: &CpuSet) {
+        let all = enterable::of(facts).into_iter().filter(|group| !group.cpus.and(cpus).is_empty());
+        let all: Vec<Enterable> = all.collect();
         if !enterable::has_deep_state(&all) {
             // Nothing deep is asked for, so nothing is demoted.
         } else if facts.idle.is_c1_demotion_on.get() == Some(&true) {

@@ -83,17 +83,34 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
     let clock = policies.driver.uniform().map(String::as_str);
     let other_driver = |driver: &str| say!("the driver in charge is {driver}");
     match name {
-        "amd_pstate" if value != "disable" => clock.filter(|d| !d.starts_with("amd-pstate")).map(other_driver),
+        "amd_pstate" if value != "disable" => match clock? {
+            driver if !driver.starts_with("amd-pstate") => Some(other_driver(driver)),
+            driver => other_mode(value, &[("active", "amd-pstate-epp")], driver),
+        },
+        "intel_pstate" if value == "no_hwp" && clock.is_some_and(|d| d.starts_with("intel_")) => {
+            let is_on = facts.msr.is_set("pm_enable", "hwp").unwrap_or(!policies.energy_preference.is_unknown());
+            is_on.then(|| word!("firmware had switched HWP on, and then the kernel uses it").into())
+        }
         "intel_pstate" if value == "disable" => clock.filter(|d| d.starts_with("intel_")).map(|driver| {
             say!(
                 "{driver} is in charge all the same: firmware had switched HWP on, and then the kernel keeps the driver"
             )
         }),
-        "intel_pstate" => clock.filter(|d| !d.starts_with("intel_")).map(other_driver),
+        "intel_pstate" => match clock? {
+            driver if !driver.starts_with("intel_") => Some(other_driver(driver)),
+            driver => other_mode(value, &[("active", "intel_pstate"), ("passive", "intel_cpufreq")], driver),
+        },
         // 0 is read before the driver hands over.
         "intel_idle.max_cstate" if value == "0" => None,
         "intel_idle.max_cstate" | "intel_idle.states_off" | "intel_idle.table" => {
-            facts.idle.driver.get().map(String::as_str).filter(|d| *d != "intel_idle").map(other_driver)
+            match facts.idle.driver.get().map(String::as_str)? {
+                "intel_idle" if name == "intel_idle.max_cstate" => excludes_nothing(facts, value),
+                "intel_idle" => None,
+                driver => Some(other_driver(driver)),
+            }
+        }
+        "processor.max_cstate" if facts.idle.driver.get().is_some_and(|driver| driver == "acpi_idle") => {
+            excludes_nothing(facts, value)
         }
         "cpufreq.default_governor" => {
             let all = policies.governors_available.uniform()?;
@@ -101,6 +118,33 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Why a cap on idle states excludes none: all of them lie within it, or some lie beyond and are there all the same.
+fn excludes_nothing(facts: &Snapshot, value: &str) -> Option<String> {
+    let cap: u32 = value.parse().ok()?;
+    let last = facts.idle.states.iter().max_by_key(|state| state.index)?;
+    match last.index.cmp(&cap) {
+        std::cmp::Ordering::Less => Some(say!("the table ends with state {}, {}", last.index, last.label())),
+        // What it cut off nobody sees.
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(say!("state {}, {}, is there all the same", last.index, last.label())),
+    }
+}
+
+fn is_amd_pstate_in_charge(facts: &Snapshot) -> bool {
+    facts.freq.policies.driver.known().any(|(_, driver)| driver.starts_with("amd-pstate"))
+}
+
+/// Why a mode of a driver is not the one in force: it was changed since.
+fn other_mode(value: &str, modes: &[(&str, &str)], driver: &str) -> Option<String> {
+    let of = |value: &str| modes.iter().find(|(mode, _)| *mode == value).map(|(_, driver)| *driver);
+    let is_other = match of(value) {
+        Some(wanted) => wanted != driver,
+        // Passive and guided mode of amd-pstate have one driver.
+        None => ["passive", "guided"].contains(&value) && modes.iter().any(|(_, of)| *of == driver),
+    };
+    is_other.then(|| say!("the driver in charge is {driver}: the mode was changed since (status)"))
 }
 
 impl Rule for ArgumentsIgnored {
@@ -131,7 +175,7 @@ impl Rule for ArgumentsIgnored {
             .iter()
             .fold(finding, |finding, ignored| finding.on("/proc/cmdline", say!("{}: {}", ignored.word, ignored.why)))
             .remedy(
-                match found.iter().any(|ignored| ignored.name == "amd_pstate") && evidence.facts.topology.processor().is_some_and(|p| p.is_amd()) {
+                match found.iter().any(|ignored| ignored.name == "amd_pstate") && !is_amd_pstate_in_charge(&evidence.facts) && evidence.facts.topology.processor().is_some_and(|p| p.is_amd()) {
                     true => word!(
                         "dmesg says why amd_pstate did not load: CPPC off in the BIOS, a kernel built without it, or a processor \
                          that it does not know. Mend that, or take it off the command line."
@@ -176,6 +220,17 @@ mod tests {
         let acpi = icx().replace("intel_idle\n", "acpi_idle\n") + "//- /proc/cmdline\nintel_idle.max_cstate=1\n";
         assert!(ask(&ArgumentsIgnored, &acpi).ends_with("the driver in charge is acpi_idle"));
         assert!(ask(&ArgumentsIgnored, &acpi.replace("cstate=1", "cstate=0")).starts_with("no"));
+        assert!(host(amd, "amd-pstate-epp", "amd_pstate=passive").contains("the mode was changed since"));
+        assert!(host(amd, "amd-pstate", "amd_pstate=guided").starts_with("no"));
+        assert!(host(intel, "intel_pstate", "intel_pstate=passive").contains("the mode was changed since"));
+        let hwp = "//- msr 0x770 cpu0 1\n//- msr 0x770 cpu1 1\n";
+        let no_hwp = policy(&[("scaling_driver", "intel_pstate")]) + "//- /proc/cmdline\nintel_pstate=no_hwp\n";
+        assert!(ask(&ArgumentsIgnored, &no_hwp).starts_with("no"));
+        assert!(ask(&ArgumentsIgnored, &(no_hwp + hwp)).contains("firmware had switched hwp on"));
+        let cap =
+            |n: u32| ask(&ArgumentsIgnored, &(icx() + &format!("//- /proc/cmdline\nintel_idle.max_cstate={n}\n")));
+        assert!(cap(9).ends_with("the table ends with state 3, c6"), "{}", cap(9));
+        assert!(cap(3).starts_with("no") && cap(2).ends_with("state 3, c6, is there all the same"));
         assert!(ask(&ArgumentsIgnored, "").starts_with("cannot tell"));
     }
 }

@@ -65,7 +65,8 @@ impl Rule for C1Demotion {
             }
         };
         let all = enterable::of(&evidence.facts);
-        let is_demoted = |state: &&State| state.instead.contains(&Instead::C1);
+        // What the other thread keeps the core from is demoted by nobody.
+        let is_demoted = |state: &&State| state.instead.contains(&Instead::C1) && !state.is_in_vain();
         let open = all.iter().flat_map(|group| group.open()).filter(is_demoted);
         let deep = open.max_by_key(|state| state.row.exit_latency_ns).map(|state| state.row.name.as_str());
         if all.iter().any(|group| group.when_idle != WhenIdle::Unknown) && deep.is_none() {
@@ -77,7 +78,7 @@ impl Rule for C1Demotion {
         ));
         let deep = deep.unwrap_or(word!("a deep idle state"));
         let is_deep = |state: &State| state.row.exit_latency_ns.is_some_and(|ns| ns >= DEEP_NS);
-        let asking = all.iter().filter(|group| group.open().any(is_deep));
+        let asking = all.iter().filter(|group| group.open().any(|state| is_deep(state) && !state.is_in_vain()));
         let asking = asking.fold(CpuSet::new(), |cpus, group| cpus.union(&group.cpus));
         let n_others = evidence.facts.cpus.running().filter(|cpu| !asking.contains(*cpu)).count();
         let title = match &on {

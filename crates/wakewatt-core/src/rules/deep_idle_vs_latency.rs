@@ -13,13 +13,14 @@ use super::exclusions::Assertion;
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, measured};
 use crate::budget::{self, DEEP_NS};
 use crate::cpuset::CpuSet;
-use crate::enterable;
+use crate::enterable::{self, Barrier};
 use crate::evidence::Evidence;
 use crate::samples::compared::Compared;
 use crate::samples::experiment::{Effect, ExperimentRun, Metric, Verdict};
 use crate::samples::titles;
 use crate::turbo;
 use crate::units::{LatencyLimit, show_ns};
+use std::collections::BTreeMap;
 use wakewatt_words::{say, word};
 
 /// More measured wake-ups than this are not repeated in the finding.
@@ -247,6 +248,22 @@ impl DeepIdleVsLatency {
                 Give it only to the CPUs that need it."
             ),
         };
+        // Cheap states that somebody has switched off come before spinning.
+        let cheap = enterable::of(&evidence.facts).into_iter().flat_map(|group| group.states);
+        let cheap: BTreeMap<u64, String> = cheap
+            .filter(|state| state.barriers == [Barrier::Disabled] && !state.row.is_polling())
+            .filter_map(|state| Some((state.row.exit_latency_ns.filter(|ns| *ns < DEEP_NS)?, state.row.name)))
+            .collect();
+        let is_claimed = limit == LatencyLimit::Poll && spins && matches!(proof, Proof::Claimed);
+        let cheapest = cheap.last_key_value().filter(|_| is_claimed);
+        if let Some((ns, _)) = cheapest {
+            what = say!(
+                "Enable {states} again (rule.idle-disabled-by-user), then set a latency limit of {limit} while the \
+                 latency-sensitive work runs.",
+                states = cheap.values().cloned().collect::<Vec<_>>().join(", "),
+                limit = LatencyLimit::AtMostNs(*ns)
+            );
+        }
         if is_guest {
             let host = word!(
                 "Part of the wake-up is the hypervisor's: its own idle states and halt polling are set on the host."
@@ -254,7 +271,7 @@ impl DeepIdleVsLatency {
             what = joined(&what, host);
         }
         let mut price = match limit {
-            LatencyLimit::Poll if spins => match is_guest {
+            LatencyLimit::Poll if spins && cheapest.is_none() => match is_guest {
                 true => word!("Every idle CPU spins: the host pays with CPU time.").to_string(),
                 false => word!("Every idle CPU spins: full power, no turbo headroom for its neighbours.").to_string(),
             },

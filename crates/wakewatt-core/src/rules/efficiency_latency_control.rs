@@ -104,6 +104,12 @@ impl Rule for EfficiencyLatencyControl {
             true => (untold.collect::<Vec<_>>(), Things::UncoreDomains),
             false => (dies, Things::ComputeDies),
         };
+        // Of all of them, read or not.
+        let is_serving = |d: &&UncoreDomain| matches!(d.kind(), DomainKind::Compute | DomainKind::WholeDie);
+        let n_dies = match things {
+            Things::ComputeDies => uncore.deciding().filter(is_serving).count(),
+            _ => dies.len(),
+        };
         let Some(first) = dies.first() else {
             return Answer::cannot_tell(
                 word!("the thresholds of efficiency latency control are not readable"),
@@ -111,7 +117,7 @@ impl Rule for EfficiencyLatencyControl {
             );
         };
         if dies.iter().any(Die::falls) {
-            return self.may_fall(&dies, things);
+            return self.may_fall(&dies, things, n_dies);
         }
         let names: Vec<&str> = dies.iter().map(|die| die.domain.name.as_str()).collect();
         let why = match dies.iter().all(Die::is_latency_optimised) {
@@ -119,7 +125,7 @@ impl Rule for EfficiencyLatencyControl {
             false => word!("the efficiency floor is as high as the upper limit"),
         };
         let title =
-            say!("The uncore clock stays at {} on {}: {why}", show_khz(first.max), things.extent(&names, dies.len()));
+            say!("The uncore clock stays at {} on {}: {why}", show_khz(first.max), things.extent(&names, n_dies));
         let cost = Cost::unknown(word!("no latency; watts while idle; how many is not known here"));
         let finding = Finding::new(self, Weight::Note, Confidence::High, title, cost);
         dies.iter()
@@ -169,12 +175,12 @@ fn how_they_fall(falling: &[&Die], things: Things, of: usize) -> Vec<String> {
 }
 
 impl EfficiencyLatencyControl {
-    fn may_fall(&self, dies: &[Die], things: Things) -> Answer {
+    fn may_fall(&self, dies: &[Die], things: Things, n_dies: usize) -> Answer {
         let falling: Vec<&Die> = dies.iter().filter(|die| die.falls()).collect();
         let lowest = falling.iter().min_by_key(|die| die.lowest()).or(falling.first());
         let Some(falls) = lowest else { return Answer::no(word!("no clock falls")) };
         let package = falls.domain.package_id.get();
-        let title = say!("The uncore clock falls {}", how_they_fall(&falling, things, dies.len()).join(", "));
+        let title = say!("The uncore clock falls {}", how_they_fall(&falling, things, n_dies).join(", "));
         let is_uneven = dies.iter().any(|a| dies.iter().any(|b| a.differs(b)));
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let is_told = things == Things::ComputeDies;

@@ -86,7 +86,11 @@ impl Rule for Epp {
             };
         };
         let is_uneven = all.uniform().is_none();
-        if worst == 0 && !is_uneven {
+        // What the hardware was given, where every CPU that was read was given the same.
+        let raw = evidence.facts.msr.field("hwp_request", "epp").and_then(|epp| epp.uniform().copied());
+        let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
+        // A tool may have written the register past the kernel, whose file then says what it had asked for.
+        if worst == 0 && !is_uneven && raw.is_none_or(|raw| level_of(raw) < 2) {
             return Answer::no(word!("the preference is performance"));
         }
         if let Some(why) = nothing_to_choose(&evidence.facts) {
@@ -98,9 +102,6 @@ impl Rule for Epp {
             let alone = || Answer::no(word!("the hardware takes no preference (no hwp_epp)"));
             return deferred(&Epb, evidence, because).unwrap_or_else(alone);
         }
-        // What the hardware was given, where every CPU that was read was given the same.
-        let raw = evidence.facts.msr.field("hwp_request", "epp").and_then(|epp| epp.uniform().copied());
-        let raw = raw.filter(|_| !is_uneven && matches!(all.uniform(), Some(EnergyPreference::Name(_))));
         let worst = raw.map_or(worst, level_of);
         let number = raw.map_or(String::new(), |raw| say!(" (EPP {raw} of 255)"));
         let words: Vec<String> = all

@@ -27,6 +27,9 @@ impl Rule for GuestHypervisor {
             None => virt.has_hypervisor_flag.gap().map_or_else(|| Answer::no(word!("no hypervisor")), Answer::gap),
             Some(_) => {
                 let clue = virt.hypervisors.first();
+                if let Some(clue) = clue.filter(|clue| clue.is_control_domain()) {
+                    return self.control_domain(clue);
+                }
                 let name = clue.map_or(word!("an unknown hypervisor"), |c| c.name.as_str());
                 let cost = Cost::unknown(word!(
                     "part of every wake-up is the hypervisor's; the idle experiment measures the whole"
@@ -69,6 +72,26 @@ impl Rule for GuestHypervisor {
     }
 }
 
+impl GuestHypervisor {
+    /// Xen's dom0: idle states and clocks are Xen's, and are set from here, by other tools.
+    fn control_domain(&self, clue: &Clue) -> Answer {
+        let title = word!("This is Xen's control domain (dom0): Xen decides about idle states and clocks").to_string();
+        let cost =
+            Cost::unknown(word!("what Linux shows of idle states and clocks here is not what the hardware does"));
+        Finding::new(self, Weight::Note, Confidence::High, title, cost)
+            .on(clue.path.clone(), clue.shown())
+            .remedy(
+                word!(
+                    "Look and set with Xen's tools: xenpm get-cpuidle-states, xenpm get-cpufreq-para, xenpm set-max-cstate, xenpm \
+                     set-scaling-governor; cpuidle= and cpufreq= on Xen's own command line."
+                ),
+                word!("More watts when idle, for all domains."),
+                word!("xenpm start 10, which counts idle states and clocks; wakewatt measure wakeup before and after"),
+            )
+            .yes()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::ask;
@@ -84,6 +107,9 @@ mod tests {
         };
         assert!(check("fpu hypervisor").starts_with("yes note unknown: this is a guest of kvm/qemu"));
         assert!(check("fpu").starts_with("does not apply"));
+        let dom0 = "//- /proc/cpuinfo\nflags : fpu hypervisor\n//- /sys/hypervisor/type\nxen\n
+                    //- /proc/xen/capabilities\ncontrol_d\n";
+        assert!(ask(&GuestHypervisor, dom0).contains("xen's control domain (dom0)"));
         assert!(ask(&GuestHypervisor, "").starts_with("cannot tell"));
         let arm = "//- /proc/cpuinfo\nFeatures : fp\n//- /sys/class/dmi/id/sys_vendor\nQEMU\n";
         let Answer::Yes(finding) = GuestHypervisor.check(&super::super::testing::evidence(arm)) else {

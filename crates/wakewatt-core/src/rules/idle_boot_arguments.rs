@@ -6,7 +6,7 @@
 
 use super::arguments_ignored::ignored;
 use super::exclusions::Assertion;
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
 use crate::enterable::{self, Cause};
 use crate::evidence::Evidence;
 use wakewatt_words::{say, word};
@@ -25,7 +25,7 @@ struct Argument {
     read_by: Option<&'static str>,
 }
 
-fn arguments() -> [Argument; 10] {
+fn arguments(is_intel: Option<bool>) -> [Argument; 10] {
     let kernel = |name, value, does, without, spends| Argument { name, value, does, without, spends, read_by: None };
     let driver = |name, driver, does, without| Argument {
         name,
@@ -53,8 +53,14 @@ fn arguments() -> [Argument; 10] {
         kernel(
             "idle",
             Some("nomwait"),
-            word!("no MWAIT: intel_idle does not load, acpi_idle uses HLT and port reads"),
-            word!("lets intel_idle load, with its own table"),
+            match is_intel {
+                Some(false) => word!("no MWAIT: acpi_idle uses HLT and port reads"),
+                _ => word!("no MWAIT: intel_idle does not load, acpi_idle uses HLT and port reads"),
+            },
+            match is_intel {
+                Some(false) => word!("lets acpi_idle use MWAIT where the firmware offers it"),
+                _ => word!("lets intel_idle load, with its own table"),
+            },
             false,
         ),
         kernel(
@@ -82,7 +88,7 @@ fn arguments() -> [Argument; 10] {
             "intel_idle.max_cstate",
             "intel_idle",
             word!("limits intel_idle by state index; 0 hands over to acpi_idle"),
-            word!("brings the states beyond it back"),
+            word!("brings the states beyond it back, if the table has any"),
         ),
         driver(
             "intel_idle.states_off",
@@ -100,7 +106,7 @@ fn arguments() -> [Argument; 10] {
             "processor.max_cstate",
             "acpi_idle",
             word!("limits acpi_idle only"),
-            word!("brings the states beyond it back"),
+            word!("brings the states beyond it back, if the table has any"),
         ),
     ]
 }
@@ -115,7 +121,7 @@ fn in_force(evidence: &Evidence) -> Vec<(Argument, String)> {
         _ => None,
     });
     let ignored = ignored(facts);
-    let found = arguments().into_iter().filter_map(|argument| {
+    let found = arguments(Where::Intel.holds(facts)).into_iter().filter_map(|argument| {
         let value = facts.boot.argument(argument.name)?;
         if ignored.iter().any(|other| other.name == argument.name) {
             return None;

@@ -6,10 +6,10 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, joined, on_cpus};
 use crate::cpuset::CpuSet;
-use crate::enterable;
+use crate::enterable::{self, Barrier, Enterable, State};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
-use crate::facts::idle::IdleState;
+use crate::facts::idle::{IdleState, TableRow};
 use crate::units::LatencyLimit;
 use wakewatt_words::{say, word};
 
@@ -37,42 +37,92 @@ pub(super) fn switch(
     })
 }
 
-/// Would a latency limit do what the disabled states do? Only where nothing deeper is left on.
-fn by_limit(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> String {
-    let idle = &facts.idle;
-    let latency = |state: &IdleState| state.exit_latency_ns.known().map(|(_, ns)| *ns).max();
-    let Some(shallowest) = found.iter().filter_map(|(state, _)| latency(state)).min() else { return String::new() };
-    let is_found = |state: &IdleState| found.iter().any(|(other, _)| other.index == state.index);
-    let is_on = |state: &&IdleState| !is_found(state) && state.is_disabled.known().any(|(_, off)| !off);
-    let left: Vec<&IdleState> = idle.states.iter().filter(is_on).collect();
-    if let Some(deeper) = left.iter().find(|state| latency(state).is_some_and(|ns| ns >= shallowest)) {
+/// CPUs that are alike, with the states that nothing but their switch keeps them from, and the sleeping ones that are left.
+struct Kept<'a> {
+    off: Vec<&'a TableRow>,
+    left: Vec<&'a TableRow>,
+    spins: bool,
+}
+
+/// What the switches decide, of all CPUs; empty where everything that is off is out of reach for another reason too.
+fn kept(all: &[Enterable]) -> Vec<Kept<'_>> {
+    let mut kept = Vec::new();
+    for group in all {
+        let off: Vec<&TableRow> =
+            group.states.iter().filter(|state| state.barriers == [Barrier::Disabled]).map(|state| &state.row).collect();
+        let left = group.open().map(|state| &state.row).filter(|row| !row.is_polling()).collect();
+        if !off.is_empty() {
+            kept.push(Kept { off, left, spins: group.spins().is_some() });
+        }
+    }
+    kept
+}
+
+/// Would one latency limit do what the switches do?
+fn by_limit(kept: &[Kept<'_>]) -> String {
+    let ns = |row: &&TableRow| row.exit_latency_ns.unwrap_or(0);
+    if kept.iter().all(|group| group.left.is_empty()) {
+        return match kept.iter().all(|group| group.spins) {
+            true => word!("No sleeping state is left on: idle CPUs spin, see rule.polling-by-accident.").into(),
+            false => word!("No state is left on, and the kernel enters state 0 all the same.").into(),
+        };
+    }
+    // What must stay within the limit, and what beyond it, on all of these CPUs.
+    let keeps = kept.iter().flat_map(|group| &group.left).map(ns).max().unwrap_or(0);
+    let excludes = kept.iter().flat_map(|group| &group.off).map(ns).min().unwrap_or(0);
+    if keeps < excludes && keeps > 0 && kept.iter().all(|group| !group.spins) {
         return say!(
-            "No latency limit does the same: {} is deeper and stays on, and a limit leaves out the deepest states first.",
-            deeper.label()
+            "A latency limit of {} does the same, ends with its holder and does not depend on an index.",
+            LatencyLimit::AtMostNs(keeps)
         );
     }
-    match left.iter().filter_map(|state| latency(state)).max() {
-        Some(ns) if ns > 0 => say!(
-            "A latency limit of {} does the same, ends with its holder and does not depend on an index.",
-            LatencyLimit::AtMostNs(ns)
+    let deeper = kept.iter().find_map(|group| {
+        let off = group.off.iter().map(|row| row.index).min()?;
+        group.left.iter().filter(|row| row.index > off).max_by_key(|row| row.index)
+    });
+    match deeper {
+        Some(deeper) => say!(
+            "No latency limit does the same: {} is deeper and stays on, and a limit leaves out the deepest states first.",
+            deeper.name
         ),
-        _ if enterable::spinning(&enterable::of(facts)).is_empty() => {
-            word!("No state is left on, and the kernel enters state 0 all the same.").into()
-        }
-        _ => word!("No sleeping state is left on: idle CPUs spin, see rule.polling-by-accident.").into(),
+        None => word!("No one latency limit does the same: the states that are off differ between CPUs.").into(),
     }
 }
 
-/// Do deeper states take over the pauses of these: is a deeper one on, and no shallower one that sleeps?
-fn is_shallow(facts: &Snapshot, found: &[(&IdleState, CpuSet)]) -> bool {
-    let Some(first) = found.iter().map(|(state, _)| state.index).min() else { return false };
-    let is_found = |state: &&IdleState| found.iter().any(|(other, _)| other.index == state.index);
-    let is_on = |state: &&IdleState| !is_found(state) && state.is_disabled.known().any(|(_, off)| !off);
-    let tables = facts.idle.tables();
-    let spins = |index: u32| tables.iter().flat_map(|(_, rows)| rows).any(|row| row.index == index && row.is_polling());
-    let others: Vec<u32> =
-        facts.idle.states.iter().filter(is_on).map(|s| s.index).filter(|index| !spins(*index)).collect();
-    !others.is_empty() && others.iter().all(|index| *index > first)
+/// What enabling them again costs and brings.
+fn cost(kept: &[Kept<'_>]) -> (&'static str, &'static str) {
+    let is_shallow = |group: &Kept<'_>| {
+        let first = group.off.iter().map(|row| row.index).min().unwrap_or(0);
+        !group.left.is_empty() && group.left.iter().all(|row| row.index > first)
+    };
+    if kept.iter().any(|group| group.spins) {
+        return (
+            word!("the power of CPUs that spin when idle; not measured"),
+            word!("Enabling it again: idle CPUs sleep, fewer watts, slower wake-ups."),
+        );
+    }
+    match kept.iter().all(is_shallow) {
+        true => (
+            word!(
+                "wake-ups after short pauses, which end in a deeper state now; uneven where CPUs differ; not measured"
+            ),
+            word!("Enabling it again: faster wake-ups after short pauses, more watts in them."),
+        ),
+        false => (
+            word!("idle power that the state would save; uneven wake-ups where CPUs differ; not measured"),
+            word!("Enabling it again: fewer watts, slower wake-ups."),
+        ),
+    }
+}
+
+/// What else keeps CPUs from these states.
+fn others(all: &[Enterable], found: &[(&IdleState, CpuSet)]) -> Vec<String> {
+    let is_found = |state: &&State| found.iter().any(|(other, _)| other.index == state.row.index);
+    let barriers = all.iter().flat_map(|group| &group.states).filter(is_found).flat_map(|state| &state.barriers);
+    let mut words: Vec<String> = barriers.filter(|b| **b != Barrier::Disabled).map(|b| b.words()).collect();
+    words.sort();
+    words.dedup();
+    words
 }
 
 pub(super) struct IdleDisabledByUser;
@@ -116,17 +166,16 @@ impl Rule for IdleDisabledByUser {
             .collect();
         let title = say!("Disabled after boot: {}", words.join(", "));
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
-        let (cost, price) = match is_shallow(&evidence.facts, &found) {
+        let all = enterable::of(&evidence.facts);
+        let kept = kept(&all);
+        // Without a table of this CPU nothing tells what else there is.
+        let is_void = kept.is_empty() && all.iter().any(|group| !group.states.is_empty());
+        let (cost, price) = match is_void {
             true => (
-                word!(
-                    "wake-ups after short pauses, which end in a deeper state now; uneven where CPUs differ; not measured"
-                ),
-                word!("Enabling it again: faster wake-ups after short pauses, more watts in them."),
+                word!("nothing while something else keeps CPUs from these states too"),
+                word!("None: enabling it again changes nothing by itself."),
             ),
-            false => (
-                word!("idle power that the state would save; uneven wake-ups where CPUs differ; not measured"),
-                word!("Enabling it again: fewer watts, slower wake-ups."),
-            ),
+            false => cost(&kept),
         };
         let cost = Cost::unknown(cost);
         let mut finding = Finding::new(self, weight, Confidence::High, title, cost);
@@ -137,13 +186,19 @@ impl Rule for IdleDisabledByUser {
                 state.index
             );
             finding = finding.on(path, say!("1 on {cpus}", cpus = cpus.named()));
-            finding = switch(finding, &evidence.facts, state, cpus, "on", word!("back to what it was at boot"));
+            if !is_void {
+                finding = switch(finding, &evidence.facts, state, cpus, "on", word!("back to what it was at boot"));
+            }
         }
         finding
             .remedy(
                 joined(
                     word!("Find out whether a tool means it (see rule.tuning-daemons)."),
-                    &by_limit(&evidence.facts, &found),
+                    &if is_void {
+                        say!("Enabling it again changes nothing by itself: {}.", others(&all, &found).join("; "))
+                    } else {
+                        by_limit(&kept)
+                    },
                 ),
                 price,
                 word!("wakewatt inspect idle, then wakewatt measure wakeup"),
@@ -168,5 +223,36 @@ mod tests {
         assert_eq!(ask(&IdleDisabledByUser, &all), "yes note unknown: disabled after boot: c6 on all 2 cpus");
         assert!(ask(&IdleDisabledByUser, &icx()).starts_with("no"));
         assert!(ask(&IdleDisabledByUser, "").starts_with("cannot tell"));
+    }
+
+    fn finding(text: &str) -> Finding {
+        match IdleDisabledByUser.check(&super::super::testing::evidence(text)) {
+            Answer::Yes(finding) => *finding,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_a_switch_decides_beside_a_limit_and_beside_other_switches() {
+        let cpu = "//- /sys/devices/system/cpu";
+        let off = |n: u32, state: u32| format!("{cpu}/cpu{n}/cpuidle/state{state}/disable\n1\n");
+        let limit = |us: &str| -> String {
+            (0..2).map(|n| format!("{cpu}/cpu{n}/power/pm_qos_resume_latency_us\n{us}\n")).collect()
+        };
+        let void = finding(&(icx() + &off(0, 3) + &off(1, 3) + &limit("2")));
+        assert!(void.remedy.contains("changes nothing by itself: excluded by the CPU's own") && void.plan.is_none());
+        let spins = finding(&(icx() + &off(0, 1) + &off(1, 1) + &off(0, 2) + &off(1, 2) + &limit("20")));
+        assert!(
+            spins.cost.text.contains("spin") && !spins.cost.text.contains("deeper state now"),
+            "{}",
+            spins.cost.text
+        );
+        let split = finding(&(icx() + &off(0, 3) + &off(1, 2)));
+        assert!(!split.remedy.contains("does the same, ends"), "{}", split.remedy);
+        let deep = finding(&(icx() + &off(0, 3) + &off(1, 3)));
+        assert!(deep.remedy.contains("A latency limit of 4us does the same"), "{}", deep.remedy);
+        let ladder = format!("{cpu}/cpuidle/current_governor\nladder\n");
+        let hidden = finding(&(icx() + &ladder + &off(0, 2) + &off(1, 2)));
+        assert!(hidden.remedy.contains("A latency limit of 1us does the same"), "C6 is hidden: {}", hidden.remedy);
     }
 }

@@ -57,13 +57,16 @@ impl Rule for LadderGovernor {
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, Cost::unknown(text)).on(PATH, governor);
         // Older kernels choose at boot only; they have the file under another name.
         let is_writable = evidence.facts.kernel.version.get().is_some_and(|v| *v >= KernelVersion::new(5, 8, 0));
-        // Where something else keeps every CPU from sleeping, another governor chooses nothing.
-        let is_kept = |state: &enterable::State| state.barriers.iter().any(|barrier| *barrier != Barrier::Ladder);
+        // Where every state is off or beyond a limit, another governor would spin; ladder still enters its first state.
         let groups = enterable::of(&evidence.facts);
-        let is_idle = |group: &Enterable| {
-            group.spins().is_some() && group.states.iter().all(|s| s.row.is_polling() || is_kept(s))
+        let is_kept = |group: &Enterable, state: &enterable::State| {
+            let is_beyond = state.row.exit_latency_ns.is_some_and(|ns| !group.limit.allows(ns));
+            state.row.is_enabled == Some(false) || is_beyond || state.barriers.contains(&Barrier::BootArgument)
         };
-        let better = better.filter(|_| groups.is_empty() || !groups.iter().all(is_idle));
+        let would_spin = |group: &Enterable| group.states.iter().all(|s| s.row.is_polling() || is_kept(group, s));
+        let would_spin = !groups.is_empty() && groups.iter().all(would_spin);
+        let offered = better;
+        let better = better.filter(|_| !would_spin);
         match better {
             Some(name) if is_writable => {
                 finding = finding.step(
@@ -86,6 +89,11 @@ impl Rule for LadderGovernor {
             Some(name) => say!(
                 "Write {name} to {PATH} as root (kernel 5.8 and later); cpuidle.governor={name} at boot makes it last."
             ),
+            None if offered.is_some() => word!(
+                "Enable the idle states or lift the limit first: ladder enters its first state all the same, and another \
+                 governor would spin."
+            )
+            .to_string(),
             None => word!("The kernel offers no other governor here (see available_governors); boot without nohz=off.")
                 .to_string(),
         };

@@ -47,7 +47,7 @@ fn path_of(by: By) -> &'static str {
     match by {
         By::PerfPct(_) => PERF_PCT,
         By::HwpRequest => "MSR 0x774 bits 15:8",
-        By::Policy | By::TurboOff | By::Firmware => PATH,
+        By::Policy | By::TurboOff | By::Firmware | By::Userspace => PATH,
     }
 }
 
@@ -102,8 +102,12 @@ impl Rule for MaxBelowHardware {
             .map(|(bound, top, on)| say!("{bound} of {} on {}", show_khz(*top), cpus.extent(on)))
             .collect();
         let lost = 1.0 - worst as f64 / top as f64;
+        // One setting may come to other clocks on other CPUs.
+        let mut kinds: Vec<By> = limited.iter().map(|(bound, ..)| bound.by).collect();
+        kinds.dedup();
         let title = match limited.len() {
             1 => say!("The clock is limited to {}", words.join(", ")),
+            _ if kinds.len() == 1 && words.len() <= 3 => say!("The clock is limited to {}", words.join("; ")),
             n => say!(
                 "{n} limits hold the clock down on {}, the lowest at {} of {}",
                 cpus.extent(&all),

@@ -17,7 +17,9 @@ fn path_of(by: By) -> &'static str {
     match by {
         By::PerfPct(_) => "/sys/devices/system/cpu/intel_pstate/min_perf_pct",
         By::HwpRequest => "MSR 0x774 bits 7:0",
-        By::Policy | By::TurboOff | By::Firmware => "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq",
+        By::Policy | By::TurboOff | By::Firmware | By::Userspace => {
+            "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq"
+        }
     }
 }
 
@@ -60,8 +62,15 @@ impl Rule for MinFrequency {
         let on = evidence.facts.cpus.extent(&cpus);
         let is_pinned = max.is_some_and(|max| max.khz <= bound.khz);
         let pinned = if is_pinned { word!(", which pins the clock") } else { "" };
+        let mut clocks: Vec<u64> = raised.iter().filter_map(|window| Some(window.raised()?.khz)).collect();
+        clocks.sort_unstable();
+        clocks.dedup();
+        let raised_to = match clocks[..] {
+            [lowest, .., highest] => say!("{} to {}", show_khz(lowest), show_khz(highest)),
+            _ => bound.to_string(),
+        };
         let title =
-            say!("The lower limit of the clock is raised to {bound}, from {}, on {on}{pinned}", show_khz(hardware));
+            say!("The lower limit of the clock is raised to {raised_to}, from {}, on {on}{pinned}", show_khz(hardware));
         let mut finding = Finding::new(
             self,
             weight,

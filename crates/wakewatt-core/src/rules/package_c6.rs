@@ -13,7 +13,7 @@ use crate::enterable::{self, Enterable};
 use crate::evidence::Evidence;
 use crate::facts::Snapshot;
 use crate::facts::idle::TableRow;
-use crate::package_states::{self, Certainty, Hold, KeptBy};
+use crate::package_states::{self, Certainty, Hold, KeptBy, Package};
 use crate::units::{LatencyLimit, show_ns};
 use wakewatt_words::{say, word};
 
@@ -93,6 +93,14 @@ impl Rule for PackageC6 {
         }
         if let Some(why) = kept_by_settings(facts) {
             return Answer::no(why);
+        }
+        let packages = package_states::read(facts).packages;
+        let pc6 = package_states::rank("PC6");
+        let is_kept = |package: &Package| package.allowed.as_ref().is_some_and(|name| package_states::rank(name) < pc6);
+        if may_sleep(facts) == Some(true) && !packages.is_empty() && packages.iter().all(is_kept) {
+            return Answer::no(word!(
+                "the shallowest limit of its cores keeps every package from deep sleep; see rule.package-limit"
+            ));
         }
         let pair = APART.iter().find_map(|(_, package)| open(&all, package).map(|row| (package, row)));
         match (pair, may_sleep(facts)) {

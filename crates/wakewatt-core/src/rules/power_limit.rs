@@ -9,7 +9,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, exte
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::facts::msr::PowerLimits;
-use crate::facts::power::PackageLimit;
+use crate::facts::power::{PackageLimit, Zone};
 use crate::units::show_uw;
 use std::collections::BTreeSet;
 use wakewatt_words::{say, word};
@@ -32,6 +32,12 @@ impl Rule for PowerLimit {
         if known.is_empty() {
             if let Some(answer) = self.by_registers(evidence) {
                 return answer;
+            }
+            let is_off = |zone: &&Zone| {
+                zone.name.get().is_some_and(|name| name.starts_with("package")) && zone.is_enabled.get() == Some(&false)
+            };
+            if power.zones.iter().any(|zone| is_off(&zone)) {
+                return Answer::no(word!("the limits of the packages are not in force (enabled is 0)"));
             }
             let gap = power.none_because.as_ref().or(power.zones.iter().find_map(|z| z.name.gap()));
             return match gap {

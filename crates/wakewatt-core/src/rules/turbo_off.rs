@@ -5,10 +5,12 @@
 //! cores reach; with all cores busy turbo then gives less. Off in the BIOS, the switch stays off
 //! whatever is written (docs/knobs/frequency.md).
 
-use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, percent};
+use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, joined, on_cpus, percent};
+use crate::clock_window::{self, Bound, By, Window};
 use crate::cpuset::CpuSet;
 use crate::evidence::Evidence;
 use crate::fact::Fact;
+use crate::facts::Snapshot;
 use crate::facts::freq::Freq;
 use crate::turbo::{self, Turbo};
 use wakewatt_words::{say, word};
@@ -77,16 +79,50 @@ impl Rule for TurboOff {
             false => word!("Turbo is switched off: no CPU runs above its base frequency").into(),
         };
         let weight = if is_uneven { Weight::Problem } else { Weight::Risk };
-        Finding::new(self, weight, Confidence::High, title, cost)
-            .on(path, says)
-            .step("freq.boost", on, "on", path, word!("allow turbo"))
+        let mut finding = Finding::new(self, weight, Confidence::High, title, cost).on(path, says).step(
+            "freq.boost",
+            on,
+            "on",
+            path,
+            word!("allow turbo"),
+        );
+        let what = word!("Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off.");
+        let what = match other_limit(&evidence.facts) {
+            None => what.to_string(),
+            Some(bound) => {
+                if let By::PerfPct(ratio) = bound.by {
+                    let why = say!("{} bounds every policy", percent(ratio));
+                    finding = finding.step("freq.perf.max", None, "100", PERF_PCT, why);
+                }
+                joined(what, &say!("Alone it changes nothing: {bound} keeps the clock below turbo as well."))
+            }
+        };
+        finding
             .remedy(
-                word!("Switch it on unless a steady clock is wanted. If it reads back as off, the BIOS has it off."),
+                what,
                 word!("More watts and heat under load; a clock that depends on the neighbours."),
                 word!("wakewatt inspect freq"),
             )
             .yes()
     }
+}
+
+const PERF_PCT: &str = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
+
+/// Another limit that keeps every CPU below turbo.
+fn other_limit(facts: &Snapshot) -> Option<Bound> {
+    let other = |window: &Window| {
+        let base = window.upper.iter().find(|bound| bound.by == By::TurboOff)?.khz;
+        // While turbo is off the kernel shows policies capped at the base frequency.
+        let is_below = |bound: &&Bound| match bound.by {
+            By::TurboOff => false,
+            By::Policy => bound.khz < base,
+            _ => bound.khz <= base,
+        };
+        window.upper.iter().find(is_below).copied()
+    };
+    let all: Option<Vec<Bound>> = clock_window::of(facts).iter().map(other).collect();
+    all?.first().copied()
 }
 
 /// The share of the clock that each policy loses without turbo, by the base frequency that the kernel shows for it.
@@ -123,7 +159,7 @@ fn by_ratios(turbo: Option<Turbo>, cppc: Option<(&u64, &u64)>) -> Cost {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ask;
+    use super::super::testing::{ask, plan, policy};
     use super::*;
 
     #[test]
@@ -144,6 +180,17 @@ mod tests {
         let intel = |v: u8| ask(&TurboOff, &format!("//- /sys/devices/system/cpu/intel_pstate/no_turbo\n{v}\n"));
         assert!(intel(1).starts_with("yes risk unknown: turbo is switched off"));
         assert!(intel(0).starts_with("no"));
+        let both = policy(&[
+            ("scaling_driver", "intel_pstate"),
+            ("cpuinfo_max_freq", "3500000"),
+            ("cpuinfo_min_freq", "800000"),
+            ("scaling_max_freq", "2100000"),
+            ("scaling_min_freq", "800000"),
+            ("base_frequency", "2100000"),
+        ]) + "//- /sys/devices/system/cpu/intel_pstate/no_turbo\n1\n";
+        let half = both.clone() + "//- /sys/devices/system/cpu/intel_pstate/max_perf_pct\n50\n";
+        assert_eq!(plan(&TurboOff, &both), "--set freq.boost=on");
+        assert_eq!(plan(&TurboOff, &half), "--set freq.boost=on --set freq.perf.max=100");
         assert!(ask(&TurboOff, "//- /sys/devices/system/cpu/cpufreq/boost\n0\n").starts_with("yes"));
         assert!(ask(&TurboOff, "").starts_with("cannot tell"));
     }

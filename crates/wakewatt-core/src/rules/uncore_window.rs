@@ -14,7 +14,7 @@ use super::{Answer, Confidence, Cost, Finding, Rule, Things, Weight, Where, defe
 use crate::cpuset::CpuSet;
 use crate::enterable;
 use crate::evidence::Evidence;
-use crate::facts::uncore::{Uncore, UncoreDomain};
+use crate::facts::uncore::{DomainKind, Uncore, UncoreDomain};
 use crate::units::show_khz;
 use wakewatt_words::{say, word};
 
@@ -37,7 +37,7 @@ impl Rule for UncoreWindow {
     }
     fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
         let known = windows(&evidence.facts.uncore);
-        match known.iter().any(|window| window.lowered_from().is_some()) {
+        match known.iter().chain(&others(&evidence.facts.uncore)).any(|window| window.lowered_from().is_some()) {
             true => Vec::new(),
             false if known.iter().any(|window| window.min < window.max) => vec![Assertion::UncoreFalls],
             false => vec![Assertion::UncoreStaysUp],
@@ -56,9 +56,12 @@ impl Rule for UncoreWindow {
                 ),
             };
         }
-        let lowered = known.iter().filter(|w| w.lowered_from().is_some()).min_by_key(|w| w.max);
-        if let Some(lowered) = lowered {
-            return self.held_down(lowered, &known);
+        // Dies that serve no cores carry links and devices: below the boot, they too are held down.
+        let io = others(uncore);
+        for some in [&known, &io] {
+            if let Some(lowered) = some.iter().filter(|w| w.lowered_from().is_some()).min_by_key(|w| w.max) {
+                return self.held_down(lowered, some);
+            }
         }
         if let Some(open) = known.iter().find(|w| w.min < w.max) {
             let facts = &evidence.facts;
@@ -72,7 +75,8 @@ impl Rule for UncoreWindow {
                 );
             }
             let by_elc = word!("efficiency latency control decides how low it falls: rule.efficiency-latency-control");
-            let deferred = open.domain.has_elc().then(|| deferred(&EfficiencyLatencyControl, evidence, by_elc));
+            let has_elc = known.iter().any(|window| window.domain.has_elc());
+            let deferred = has_elc.then(|| deferred(&EfficiencyLatencyControl, evidence, by_elc));
             return deferred.flatten().unwrap_or_else(|| self.may_fall(open, &known));
         }
         self.held_up(&known)
@@ -125,6 +129,11 @@ fn windows(uncore: &Uncore) -> Vec<Window<'_>> {
     .collect()
 }
 
+/// The dies that serve no cores.
+fn others(uncore: &Uncore) -> Vec<Window<'_>> {
+    uncore.deciding().filter(|domain| domain.kind() == DomainKind::Io).filter_map(Window::of).collect()
+}
+
 /// Problem where the dies differ, else a matter of choice.
 fn weight(all: &[Window]) -> Weight {
     let is_uneven = all.iter().any(|a| all.iter().any(|b| a.differs(b)));
@@ -143,10 +152,17 @@ impl UncoreWindow {
         let lost = 1.0 - max as f64 / initial as f64;
         let cost = Cost::predicted_ratio(
             lost,
-            say!(
-                "up to {} of the uncore clock, computed from the limits: slower L3 and memory; not measured",
-                percent(lost)
-            ),
+            match lowered.domain.kind() == DomainKind::Io {
+                true => say!(
+                    "up to {} of the clock of the I/O dies, computed from the limits: slower devices and links between \
+                     sockets; not measured",
+                    percent(lost)
+                ),
+                false => say!(
+                    "up to {} of the uncore clock, computed from the limits: slower L3 and memory; not measured",
+                    percent(lost)
+                ),
+            },
         );
         let held: Vec<&Window> = known.iter().filter(|w| w.lowered_from().is_some()).collect();
         let title = say!(
@@ -285,9 +301,12 @@ mod tests {
                  {at}/initial_max_freq_khz\n2500000\n{elc}"
             )
         };
-        let both = |elc: &str| cluster(0, "io", 2_000_000, "") + &cluster(1, "core cache memory", 2_500_000, elc);
-        assert!(ask(&UncoreWindow, &both("")).ends_with("on uncore01"), "the lowered I/O die is not meant");
-        assert_eq!(plan(&UncoreWindow, &both("")), "--set uncore.min@uncore01=max");
+        let both = |io: u32| cluster(0, "io", io, "") + &cluster(1, "core cache memory", 2_500_000, "");
+        assert!(ask(&UncoreWindow, &both(2_500_000)).ends_with("on uncore01"));
+        assert_eq!(plan(&UncoreWindow, &both(2_500_000)), "--set uncore.min@uncore01=max");
+        let lowered = ask(&UncoreWindow, &both(2_000_000));
+        assert!(lowered.starts_with("yes problem") && lowered.ends_with("on uncore00"), "{lowered}");
+        assert_eq!(plan(&UncoreWindow, &both(2_000_000)), "--set uncore.max@uncore00=max");
         let open = |elc: &str| cluster(1, "core cache memory", 2_500_000, elc);
         let elc = format!("//- {ROOT}/uncore01/elc_floor_freq_khz\n1200000\n");
         let all = format!("{elc}//- {ROOT}/uncore01/elc_low_threshold_percent\n10\n");

@@ -3,7 +3,7 @@
 //! menu, teo, ladder, haltpoll; for the whole machine. Writable by default since kernel 5.8; before that only with the
 //! boot parameter `cpuidle_sysfs_switch`, else there is only `current_governor_ro`. It forgets what it has learnt when
 //! it is exchanged, for some wake-ups per CPU. haltpoll has a meaning only under the haltpoll driver of a guest. Under
-//! ladder a disabled light state hides the deeper ones. Source: Documentation/admin-guide/pm/cpuidle.rst.
+//! ladder a disabled state hides the deeper ones, but for the first that sleeps. Source: Documentation/admin-guide/pm/cpuidle.rst.
 
 use super::one_file;
 use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};

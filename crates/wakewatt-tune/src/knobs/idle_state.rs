@@ -2,7 +2,7 @@
 //!
 //! Indexes differ between CPUs and BIOS settings, so the name is what the user types and it is looked up on every CPU
 //! (a script that disabled "state 3" hit the wrong one: docs/knobs/README.md). Traps: under the ladder governor a
-//! disabled light state hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets
+//! disabled state (but the first that sleeps) hides the deeper ones; with all states disabled state 0 is still used; a driver reload resets
 //! everything (admin-guide/pm/cpuidle.rst, ABI/testing/sysfs-devices-system-cpu). A latency limit is the gentler way.
 
 use crate::knob::{About, Host, Knob, Price, Reversible, Scope, Site, Stage, Valid};
@@ -25,7 +25,7 @@ const ABOUT: About = About {
         up: "wake-ups may pay for this state again, idle CPUs draw less and leave more turbo headroom",
         down: "wake-ups no longer pay for this state, idle CPUs draw more and leave less turbo headroom",
     },
-    risk: "under the ladder governor a disabled light state hides the deeper ones; state 0 stays in use where no other is left",
+    risk: "under the ladder governor a disabled state hides the deeper ones, but for the first that sleeps; state 0 stays in use where no other is left",
     overlaps: &["idle states"],
     moves: &[],
     source: "Documentation/admin-guide/pm/cpuidle.rst; ABI/testing/sysfs-devices-system-cpu",

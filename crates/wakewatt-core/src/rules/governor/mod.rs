@@ -9,9 +9,10 @@
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where, on_cpus, percent};
 use crate::choice::frequency_run;
-use crate::clock_window;
+use crate::clock_window::{self, By};
 use crate::evidence::Evidence;
 use crate::facts::freq::policies::is_autonomous;
+use crate::units::show_khz;
 use wakewatt_words::{say, word};
 
 mod experiment;
@@ -91,7 +92,34 @@ impl Rule for Governor {
             governors.known().map(|(cpus, g)| say!("{g} on {cpus}", cpus = evidence.facts.cpus.extent(cpus))).collect();
         let range = policies.min_khz.uniform().zip(policies.max_khz.uniform());
         let is_pinned_low = others.iter().any(|(_, g)| g.as_str() == "powersave");
-        let (weight, what, cost) = if is_pinned_low {
+        let set: Vec<u64> = clock_window::of(&evidence.facts)
+            .iter()
+            .filter_map(|window| window.upper.iter().find(|bound| bound.by == By::Userspace).map(|bound| bound.khz))
+            .collect();
+        let top = policies
+            .hardware_max_khz
+            .known()
+            .map(|(_, khz)| *khz)
+            .chain(policies.max_khz.known().map(|(_, khz)| *khz))
+            .max();
+        let is_userspace = others.iter().any(|(_, g)| g.as_str() == "userspace");
+        let (weight, what, cost) = if is_userspace {
+            let at = set.iter().min().zip(set.iter().max());
+            let what = match at {
+                Some((low, high)) if low == high => say!(", which keeps the clock at {}", show_khz(*low)),
+                Some((low, high)) => say!(", which keeps the clock at {} to {}", show_khz(*low), show_khz(*high)),
+                None => word!(", which keeps the clock where a program has set it").into(),
+            };
+            let lost = at.zip(top).map(|((low, _), top)| 1.0 - *low as f64 / top.max(1) as f64);
+            let cost = match lost {
+                Some(lost) if lost > 0.01 => Cost::predicted_ratio(
+                    lost,
+                    say!("{} of the clock, computed from the limits of the policy; not measured", percent(lost)),
+                ),
+                _ => Cost::unknown(word!("watts at low load: the clock never falls; not measured")),
+            };
+            (if lost.is_some_and(|lost| lost > 0.01) { Weight::Problem } else { Weight::Note }, what, cost)
+        } else if is_pinned_low {
             let cost = match range.filter(|(min, max)| min < max) {
                 Some((min, max)) => {
                     let lost = 1.0 - *min as f64 / *max as f64;
@@ -101,14 +129,14 @@ impl Rule for Governor {
                 }
                 None => Cost::unknown(word!("the clock above the lower limit of each policy; not measured")),
             };
-            (Weight::Problem, word!(", which holds the lowest frequency"), cost)
+            (Weight::Problem, word!(", which holds the lowest frequency").into(), cost)
         } else if is_uneven {
             let cost = Cost::unknown(word!("the same work runs at different speeds on different CPUs"));
-            (Weight::Problem, word!(", so the CPUs differ"), cost)
+            (Weight::Problem, word!(", so the CPUs differ").into(), cost)
         } else {
             let cost =
                 Cost::unknown(word!("short requests after a pause run at a low clock; how much is not measured"));
-            (Weight::Risk, word!(", which raises the clock after the load has come"), cost)
+            (Weight::Risk, word!(", which raises the clock after the load has come").into(), cost)
         };
         let title = say!("Governor {}{what} (driver {driver})", words.join(", "));
         let mut finding = Finding::new(self, weight, Confidence::Medium, title, cost)
@@ -157,6 +185,23 @@ mod tests {
                 acpi-cpufreq)"
         );
         assert!(check("intel_cpufreq", "schedutil").starts_with("yes risk unknown"));
+        let userspace = |khz: &str| {
+            ask(
+                &Governor,
+                &policy(&[
+                    ("scaling_driver", "acpi-cpufreq"),
+                    ("scaling_governor", "userspace"),
+                    ("scaling_setspeed", khz),
+                    ("scaling_min_freq", "1000000"),
+                    ("scaling_max_freq", "2000000"),
+                ]),
+            )
+        };
+        assert_eq!(
+            userspace("1500000"),
+            "yes problem predicted: governor userspace on all 2 cpus, which keeps the clock at 1.5ghz (driver acpi-cpufreq)"
+        );
+        assert!(userspace("2000000").starts_with("yes note unknown: governor userspace on all 2 cpus"));
         let bare = policy(&[("scaling_driver", "acpi-cpufreq"), ("scaling_governor", "powersave")]);
         assert!(ask(&Governor, &bare).starts_with("yes problem unknown"), "it is static, whatever the limits");
         assert!(check("acpi-cpufreq", "performance").starts_with("no"));
