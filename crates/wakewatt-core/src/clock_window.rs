@@ -92,7 +92,8 @@ impl Window {
         // A percentage of the highest frequency, and the lowest one itself, are rounded up to a level of the hardware.
         let rounding = (bottom / 20).max(self.top_khz.unwrap_or(0) / 50);
         let bound = self.lower.iter().find(|bound| bound.by != By::Userspace)?;
-        let rounding = if bound.by == By::HwpRequest { rounding.max(LEVEL_KHZ) } else { rounding };
+        let is_in_levels = matches!(bound.by, By::HwpRequest | By::PerfPct(_));
+        let rounding = if is_in_levels { rounding.max(LEVEL_KHZ) } else { rounding };
         Some(*bound).filter(|bound| bound.khz > bottom + rounding)
     }
 }
@@ -242,7 +243,9 @@ fn userspace(facts: &Snapshot, policy: u32) -> Option<u64> {
 fn level_khz(facts: &Snapshot, policy: u32, hardware_khz: Option<u64>) -> u64 {
     let highest = || facts.msr.field("hwp_capabilities", "highest")?.of(policy)?.get().copied();
     let level = hardware_khz.zip(highest().filter(|levels| *levels > 0)).map(|(khz, levels)| khz / levels);
-    level.filter(|khz| *khz > 0).unwrap_or(LEVEL_KHZ)
+    // What a level of a hybrid is nothing else tells.
+    let is_hybrid = !facts.topology.kinds.is_empty();
+    level.filter(|khz| *khz > 0).unwrap_or(if is_hybrid { 1 } else { LEVEL_KHZ })
 }
 
 /// A share, rounded up to a whole level, as the driver does (intel_pstate_update_perf_limits).

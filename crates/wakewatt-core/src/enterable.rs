@@ -273,10 +273,13 @@ impl Columns<'_> {
             facts.msr.field(register, field).map_or_else(CpuSet::new, |bits| bits.cpus_where(|bit| *bit != 0))
         };
         let is_governor = |name: &str| facts.idle.governor.get().is_some_and(|governor| governor == name);
+        // The file tells of one CPU.
+        let by_register = is_set("pkg_cst_config", "c1_demotion");
         let c1_demotion = match facts.idle.is_c1_demotion_on.get() {
+            _ if !by_register.is_empty() => by_register,
             Some(true) => facts.cpus.running().collect(),
             Some(false) => CpuSet::new(),
-            None => is_set("pkg_cst_config", "c1_demotion"),
+            None => CpuSet::new(),
         };
         Columns {
             argument: spinning_argument(facts),

@@ -133,16 +133,21 @@ fn in_the_end(host: &Host<'_>, steps: &[Step], at: usize, end: &Outlook) -> Opti
         other.changes.iter().for_each(|change| without.write(&change.path, change.before.as_deref(), &change.to));
     }
     let without = Outlook::of(without.facts(topics, &host.facts));
+    let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
     let is_same = match step.knob.as_str() {
         knob if is_idle(knob) => without.entered() == end.entered(),
         "freq.boost" => match (without.spans(), end.spans()) {
-            (Some(a), Some(b)) => a == b && turbo_out_of_reach(end).is_some(),
+            (Some(a), Some(b)) => a == b && boost_out_of_reach(&moved, &without, end).is_some(),
             _ => true,
         },
         knob if is_limit(knob) => without.spans().is_none() || without.spans() == end.spans(),
+        // A governor chooses nothing where the limits leave one clock in the end as well.
+        "freq.governor" => {
+            let cpus = step.changes.iter().fold(CpuSet::new(), |set, change| set.union(&change.cpus));
+            one_clock(&cpus, &without, end).is_some() || without.clocks.is_empty()
+        }
         _ => true,
     };
-    let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
     (!is_same && !moved.is_empty()).then(|| price::of(host, step, &moved, &without, end))
 }
 
@@ -274,7 +279,10 @@ fn effect(host: &Host<'_>, step: &Step, moved: &[&Change], then: &Then<'_>, was:
             _ => None,
         },
         "freq.governor" => one_clock(&cpus, was, now),
-        "freq.boost" => turbo_out_of_reach(now),
+        "freq.boost" => boost_out_of_reach(moved, was, now),
+        "freq.epp" | "freq.hwp_dynamic_boost" if has_one_clock(&cpus, now) => {
+            Some(word!("the limits leave one clock, and nothing to choose").into())
+        }
         "freq.hwp_dynamic_boost" if is_covered(&cpus, &now.kept_high) => {
             Some(word!("governor performance keeps the clock at its upper limit").into())
         }
@@ -366,13 +374,28 @@ fn one_clock(cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Option<String> {
     (before == after && here().all(|window| is_one(&window))).then(|| say!("the limits leave one clock: {bound}"))
 }
 
+/// Do the limits leave each of these CPUs one clock?
+fn has_one_clock(cpus: &CpuSet, now: &Outlook) -> bool {
+    let is_one = |window: &Window| window.min().map(|low| low.khz) == window.max().map(|high| high.khz);
+    let here: Vec<&Window> = now.clocks.iter().filter(|window| !window.cpus.and(cpus).is_empty()).collect();
+    !here.is_empty() && here.iter().all(|window| window.max().is_some() && is_one(window))
+}
+
+/// Why switching turbo changes nothing: switched off, the limits of before count; switched on, those of after.
+fn boost_out_of_reach(moved: &[&Change], was: &Outlook, now: &Outlook) -> Option<String> {
+    match moved.iter().all(|change| change.to_shown == "off") {
+        true => turbo_out_of_reach(was, false),
+        false => turbo_out_of_reach(now, true),
+    }
+}
+
 /// Why turbo is not reached whether it is on or off.
-fn turbo_out_of_reach(now: &Outlook) -> Option<String> {
+fn turbo_out_of_reach(now: &Outlook, was_off: bool) -> Option<String> {
     let why = |window: &Window| {
         if is_covered(&window.cpus, &now.kept_low) {
             return Some(word!("governor powersave keeps the clock at its lower limit").to_string());
         }
-        let bound = now.below_turbo(window)?;
+        let bound = now.below_turbo(window, was_off)?;
         // Under acpi-cpufreq boost lies beyond the highest step.
         let is_below = match window.is_step_table(&now.facts) {
             true => bound.khz < window.top_khz?,

@@ -96,10 +96,10 @@ impl Outlook {
         Some(all).filter(|all| !all.is_empty())
     }
 
-    /// The upper limits of these CPUs that hold whatever turbo is.
-    pub(crate) fn below_turbo(&self, window: &Window) -> Option<Bound> {
+    /// The upper limits of these CPUs that hold whatever turbo is; `was_off`: it was off when they were read.
+    pub(crate) fn below_turbo(&self, window: &Window, was_off: bool) -> Option<Bound> {
         // While turbo is off the kernel shows policies capped at the base frequency, and lifts them with it.
-        let is_shown = |bound: &Bound| bound.by == By::Policy && Some(bound.khz) == self.base_khz(window);
+        let is_shown = |bound: &Bound| was_off && bound.by == By::Policy && Some(bound.khz) == self.base_khz(window);
         window.upper.iter().find(|bound| bound.by != By::TurboOff && !is_shown(bound)).copied()
     }
 

@@ -22,6 +22,9 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
         "qos.global" | "qos.cpu" | "idle.state" | "idle.governor" => sleep(host, was, now),
         "freq.governor" => moved.first().and_then(|change| governor(change, was, now)),
         "freq.max" | "freq.perf.max" => highest(host, was, now),
+        "freq.min" | "freq.perf.min" if moved.iter().all(|change| change.cpus.minus(&now.kept_low).is_empty()) => {
+            only_clock(host, was, now)
+        }
         "freq.min" | "freq.perf.min" => lowest(host, was, now),
         "freq.epb" => moved.first().and_then(|change| bias_of_uncore(step, change, moved, now)),
         "freq.boost" if moved.iter().all(|change| change.to_shown == "off") => without_turbo(host, was),
@@ -289,12 +292,29 @@ fn lowest(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
     }))
 }
 
+/// The lower limit where a governor keeps the clock there: it is the clock, whatever the load.
+fn only_clock(host: &Host<'_>, was: &Outlook, now: &Outlook) -> Option<String> {
+    let changes = ends(was, now, |span| span.low_khz)?;
+    Some(by_cpus(host, changes, |before, after| {
+        let (to, from) = (show_khz(after), show_khz(before));
+        match after < before {
+            true => say!("the clock is {to} instead of {from}, whatever the load: less speed, fewer watts"),
+            false => say!("the clock is {to} instead of {from}, whatever the load: more speed, more watts"),
+        }
+    }))
+}
+
 /// The clock that is lost, from the processor's registers, of one CPU, which asking wakes.
 fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     let facts = &host.facts;
     let cpu = facts.cpus.running().next()?;
     let register = |address: u32| host.source.msr(cpu, address).ok();
-    if let Some(turbo) = turbo::of(facts, register) {
+    // A limit below turbo's own clocks is what is lost down from.
+    let lowered = |window: &Window| {
+        was.below_turbo(window, false).map(|bound| bound.khz).filter(|khz| Some(*khz) < window.top_khz)
+    };
+    let is_lowered = was.clocks.iter().any(|window| lowered(window).is_some());
+    if let Some(turbo) = turbo::of(facts, register).filter(|_| !is_lowered) {
         return Some(turbo.lost());
     }
     // Kinds of core have clocks of their own, and with SST-BF cores of one kind. How many may be busy at the highest clock is
@@ -302,8 +322,9 @@ fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     let policies = &facts.freq.policies;
     let tops = policies.by_cpu(&policies.hardware_max_khz);
     let mut all: Vec<(u64, u64, CpuSet)> = Vec::new();
-    for cpu in was.clocks.iter().flat_map(|window| window.cpus.iter()) {
+    for (cpu, most) in was.clocks.iter().flat_map(|window| window.cpus.iter().map(|cpu| (cpu, lowered(window)))) {
         let (top, base) = (tops.of(cpu)?.get().copied()?, was.base_khz_of(cpu)?);
+        let top = most.map_or(top, |khz| khz.min(top));
         match all.iter_mut().find(|(known, low, _)| (*known, *low) == (top, base)) {
             _ if top <= base => {}
             Some((.., cpus)) => cpus.insert(cpu),
@@ -317,7 +338,8 @@ fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     };
     let lowest = all.iter().map(|(_, base, _)| *base).min().unwrap_or(0);
     let mut lost: Vec<String> = all.into_iter().map(one).collect();
-    if let Some(khz) = turbo::ratios(facts, register).and_then(|(_, all)| all).filter(|khz| *khz > lowest) {
+    let all_busy = turbo::ratios(facts, register).and_then(|(_, all)| all);
+    if let Some(khz) = all_busy.filter(|khz| *khz > lowest && !is_lowered) {
         lost.push(say!("from {} with all cores busy (MSR 0x1ad)", show_khz(khz)));
     }
     (!lost.is_empty()).then(|| say!("{}; fewer watts, steadier clocks", lost.join(", ")))

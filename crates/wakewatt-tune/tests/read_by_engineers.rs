@@ -116,6 +116,33 @@ fn a_bias_moves_no_clock_that_the_governor_keeps_up() {
 }
 
 #[test]
+fn a_governor_counts_where_the_plan_opens_the_range() {
+    let pinned = host("emr9", &[("scaling_max_freq", "2300000"), ("scaling_min_freq", "2300000")]);
+    assert!(said(&pinned, &["freq.governor=performance"])[0].starts_with("no effect: the limits leave one clock"));
+    let both = said(&pinned, &["freq.governor=performance", "freq.max=max"]);
+    assert!(both[0].starts_with("more watts at low load"), "{both:?}");
+    assert!(said(&pinned, &["freq.epp=power"])[0].starts_with("no effect: the limits leave one clock"));
+}
+
+#[test]
+fn turbo_is_lost_down_from_the_limit_in_force() {
+    let capped = host("icx2s0", &[("scaling_max_freq", "2400000")]);
+    let says = &said(&capped, &["freq.boost=off"])[0];
+    assert!(says.contains("2.4GHz -> 2.1GHz on") || says.contains("2.4GHz -> 2.1GHz"), "{says}");
+    assert!(!says.contains("3.5GHz") && !says.contains("2.7GHz"), "{says}");
+    let base = host("icx2s0", &[("scaling_max_freq", "2100000")]);
+    let says = &said(&base, &["freq.boost=off"])[0];
+    assert!(says.starts_with("no effect: turbo is out of reach"), "{says}");
+}
+
+#[test]
+fn the_lower_limit_is_the_clock_where_the_governor_keeps_it_there() {
+    let low = host("genoa0", &[("scaling_governor", "powersave"), ("scaling_min_freq", "2300000")]);
+    let says = &said(&low, &["freq.min=min"])[0];
+    assert_eq!(says, "the clock is 1.5GHz instead of 2.3GHz, whatever the load: less speed, fewer watts");
+}
+
+#[test]
 fn turbo_is_had_by_the_highest_step_and_sold_where_it_is() {
     let rome = host("rome0", &[]);
     assert!(said(&rome, &["freq.max=2GHz"])[0].starts_with("at most 2GHz instead of 2.25GHz and turbo"));

@@ -160,6 +160,13 @@ impl Boot {
     pub fn argument(&self, key: &str) -> Option<&str> {
         self.cmdline.get()?.value(key)
     }
+
+    /// Is the tick kept from stopping? The kernel reads a truth value (kstrtobool).
+    pub fn is_nohz_off(&self) -> bool {
+        self.argument("nohz").is_some_and(|value| {
+            value.starts_with(['n', 'N', '0', 'f', 'F']) || value.to_ascii_lowercase().starts_with("of")
+        })
+    }
 }
 
 impl Domain for Boot {

@@ -254,7 +254,7 @@ impl Package {
         } else if facts.msr.is_set("pkg_cst_config", "c1_demotion") == Some(true) {
             self.may(word!("C1 demotion: a deep request may become C1").into(), "msr 0xe2, bit 26");
         }
-        if facts.boot.argument("nohz") == Some("off") {
+        if facts.boot.is_nohz_off() {
             self.may(word!("nohz=off: the tick ends every sleep").into(), "/proc/cmdline");
         }
         let links = facts

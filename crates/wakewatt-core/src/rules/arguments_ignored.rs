@@ -112,6 +112,10 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
         "processor.max_cstate" if facts.idle.driver.get().is_some_and(|driver| driver == "acpi_idle") => {
             excludes_nothing(facts, value)
         }
+        "cpuidle.governor" => {
+            let now = facts.idle.governor.get().filter(|now| *now != value)?;
+            Some(say!("the governor in charge is {now}: it was changed since"))
+        }
         "cpufreq.default_governor" => {
             let all = policies.governors_available.uniform()?;
             (!all.iter().any(|g| g == value)).then(|| say!("the kernel offers {}", all.join(", ")))

@@ -44,7 +44,14 @@ impl Rule for C1Demotion {
         let demotion = &evidence.facts.idle.is_c1_demotion_on;
         let register = evidence.facts.msr.field("pkg_cst_config", "c1_demotion").filter(|bits| !bits.is_unknown());
         let set = register.as_ref().map(|bits| (bits, bits.cpus_where(|bit| *bit != 0)));
-        let (path, says, on) = match (demotion.get(), set) {
+        // The file tells of one CPU; where the registers of others say otherwise, they count.
+        let is_as_filed =
+            |on: &bool| {
+                set.as_ref().is_none_or(|(bits, cpus)| {
+                    if *on { extent::read_on(bits).minus(cpus).is_empty() } else { cpus.is_empty() }
+                })
+            };
+        let (path, says, on) = match (demotion.get().copied().filter(is_as_filed), set) {
             (Some(true), _) => ("/sys/devices/system/cpu/cpuidle/intel_c1_demotion", "1".to_string(), None),
             (Some(false), _) => return Answer::no(word!("intel_c1_demotion is off")),
             (None, Some((_, cpus))) if cpus.is_empty() => return Answer::no(word!("bit 26 of MSR 0xe2 is clear")),

@@ -122,7 +122,10 @@ impl Rule for EfficiencyLatencyControl {
         let names: Vec<&str> = dies.iter().map(|die| die.domain.name.as_str()).collect();
         let why = match dies.iter().all(Die::is_latency_optimised) {
             true => word!("efficiency latency control is in latency-optimised mode"),
-            false => word!("the efficiency floor is as high as the upper limit"),
+            false if dies.iter().all(|die| die.floor >= die.max) => {
+                word!("the efficiency floor is as high as the upper limit")
+            }
+            false => word!("the lower limit is as high as the upper one"),
         };
         let title =
             say!("The uncore clock stays at {} on {}: {why}", show_khz(first.max), things.extent(&names, n_dies));

@@ -13,6 +13,8 @@ use wakewatt_words::{say, word};
 pub(super) enum Things {
     UncoreDomains,
     ComputeDies,
+    /// Dies that serve no cores.
+    IoDies,
     Packages,
     Interfaces,
     Disks,
@@ -25,6 +27,7 @@ impl Things {
         let noun = match self {
             Things::UncoreDomains => word!("uncore domains"),
             Things::ComputeDies => word!("compute dies"),
+            Things::IoDies => word!("I/O dies"),
             Things::Packages => word!("packages"),
             Things::Interfaces => word!("network interfaces"),
             Things::Disks => word!("disks"),

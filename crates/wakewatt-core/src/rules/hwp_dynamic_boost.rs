@@ -5,6 +5,7 @@
 //! server models. A note: worth a try for disk-bound work at low load.
 
 use super::{Answer, Confidence, Cost, Finding, Rule, Weight, Where};
+use crate::clock_window;
 use crate::evidence::Evidence;
 use wakewatt_words::word;
 
@@ -26,6 +27,9 @@ impl Rule for HwpDynamicBoost {
             (None, Some(gap)) => Answer::gap(gap),
             (Some(false), _) if evidence.facts.freq.governors().uniform().is_some_and(|g| g == "performance") => {
                 Answer::no(word!("it is off, and governor performance keeps the clock at its upper limit anyway"))
+            }
+            (Some(false), _) if clock_window::only_clock(&clock_window::of(&evidence.facts)).is_some() => {
+                Answer::no(word!("it is off, and the limits leave one clock"))
             }
             (Some(false), _) => {
                 let path = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost";

@@ -133,7 +133,8 @@ fn in_force(evidence: &Evidence) -> Vec<(Argument, String)> {
             _ => true,
         };
         let word = format!("{}={value}", argument.name);
-        let is_it = argument.value.is_none_or(|wanted| wanted == value) && is_read && spins_by != Some(&word);
+        let is_meant = |wanted| wanted == value || (argument.name == "nohz" && facts.boot.is_nohz_off());
+        let is_it = argument.value.is_none_or(is_meant) && is_read && spins_by != Some(&word);
         is_it.then_some((argument, word))
     });
     found.collect()
@@ -179,7 +180,7 @@ impl Rule for IdleBootArguments {
             finding = finding.on("/proc/cmdline", format!("{word}: {}", argument.does));
         }
         // The others are taken off by hand: another value would be somebody else's intent, and idle= has no "as usual".
-        if evidence.facts.boot.argument("nohz") == Some("off") {
+        if evidence.facts.boot.is_nohz_off() {
             finding = finding.boot("nohz=on", word!("let idle CPUs stop the tick, as is usual"));
         }
         finding
@@ -203,6 +204,15 @@ impl Rule for IdleBootArguments {
 mod tests {
     use super::super::testing::{ask, icx};
     use super::*;
+
+    #[test]
+    fn every_spelling_of_no_keeps_the_tick() {
+        for value in ["off", "n", "0", "no"] {
+            let said = ask(&IdleBootArguments, &(icx() + &format!("//- /proc/cmdline\nro nohz={value}\n")));
+            assert!(said.contains(&format!("booted with nohz={value}")), "{said}");
+        }
+        assert!(ask(&IdleBootArguments, &(icx() + "//- /proc/cmdline\nro nohz=on\n")).starts_with("no"));
+    }
 
     #[test]
     fn arguments() {

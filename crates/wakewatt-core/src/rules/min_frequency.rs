@@ -49,6 +49,18 @@ impl Rule for MinFrequency {
                 None => Answer::cannot_tell(word!("no frequency policy is listed"), word!("wakewatt inspect freq")),
             };
         }
+        // Where a governor keeps the clock at its lower limit, that is the clock and no floor.
+        let held: CpuSet = policies
+            .min_khz
+            .0
+            .iter()
+            .flat_map(|group| group.cpus.iter())
+            .filter(|policy| policies.is_held_low(*policy))
+            .filter_map(|policy| policies.cpus_of(policy))
+            .fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        if windows.iter().filter(|w| w.raised().is_some()).all(|w| w.cpus.minus(&held).is_empty()) && !held.is_empty() {
+            return Answer::no(word!("governor powersave keeps the clock at the lower limit; see rule.governor"));
+        }
         let raised: Vec<&Window> = windows.iter().filter(|window| window.raised().is_some()).collect();
         let highest = raised.iter().filter_map(|window| Some((window.raised()?, window.bottom_khz?, window.max())));
         let Some((bound, hardware, max)) = highest.max_by_key(|(bound, ..)| bound.khz) else {
@@ -99,8 +111,9 @@ impl Rule for MinFrequency {
             );
         }
         if matches!(bound.by, By::PerfPct(_)) && !cpus.minus(&pushed).is_empty() {
-            let lowest =
-                (hardware * 100).div_ceil(raised.iter().filter_map(|w| w.top_khz).max().unwrap_or(hardware).max(1));
+            // A percentage of the highest turbo clock, also while turbo is off.
+            let top = policies.hardware_max_khz.known().map(|(_, khz)| *khz).max().unwrap_or(hardware).max(1);
+            let lowest = (hardware * 100).div_ceil(top);
             let why = word!("let the clock fall again");
             finding = finding.step("freq.perf.min", None, lowest.to_string(), path_of(bound.by), why);
         }

@@ -44,7 +44,13 @@ impl Rule for ProcessorMaxCstateIgnored {
         if driver != "intel_idle" {
             return Answer::no(say!("the idle driver is {driver}, not intel_idle, which would ignore it"));
         }
-        if let Some(cap) = line.value("intel_idle.max_cstate") {
+        // A cap beyond the table would have left nothing out under the other driver either.
+        let last = facts.idle.states.iter().map(|state| state.index).max();
+        let is_void = |cap: &str| cap.parse::<u32>().ok().zip(last).is_some_and(|(cap, last)| cap >= last);
+        if is_void(wanted) {
+            return Answer::no(say!("processor.max_cstate={wanted} would leave out no state of this table"));
+        }
+        if let Some(cap) = line.value("intel_idle.max_cstate").filter(|cap| !is_void(cap)) {
             return Answer::no(say!("intel_idle.max_cstate={cap} limits intel_idle too"));
         }
         let all = enterable::of(facts);

@@ -122,7 +122,7 @@ impl Rule for TickNeverStops {
             "The tick never stops: idle CPUs wake {hz} times a second and sleep {} at most{out_of_reach}",
             show_ns(period_ns)
         );
-        let is_asked = evidence.facts.boot.argument("nohz") == Some("off");
+        let is_asked = evidence.facts.boot.is_nohz_off();
         let confidence = if is_asked || rates.len() >= 8 { Confidence::High } else { Confidence::Medium };
         let leaving: Option<f64> = idle
             .states

@@ -142,7 +142,13 @@ fn weight(all: &[Window]) -> Weight {
 
 fn extent(some: &[&Window], all: &[Window]) -> String {
     let names: Vec<&str> = some.iter().map(|w| w.domain.name.as_str()).collect();
-    Things::UncoreDomains.extent(&names, all.len())
+    let is_all = |kind: DomainKind| all.iter().all(|w| w.domain.kind() == kind);
+    let things = match () {
+        () if is_all(DomainKind::Compute) => Things::ComputeDies,
+        () if is_all(DomainKind::Io) => Things::IoDies,
+        () => Things::UncoreDomains,
+    };
+    things.extent(&names, all.len())
 }
 
 impl UncoreWindow {
