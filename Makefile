@@ -12,7 +12,7 @@ BINARY  = $(TARGET)/$(TRIPLE)/release/wakewatt
 REPORT ?= wakewatt-report.html
 
 .DEFAULT_GOAL := help
-.PHONY: packages prove-packages prove-reproducible prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
+.PHONY: packages prove-soak prove-packages prove-reproducible prove-fleet prove-agent prove prove-ansible ansible prove-governors help doctor build test test-busy live fmt lint unit fuzz deny doc reference hosts testbed page bench site dist install uninstall clean needs v3
 
 help: ## this list
 	@echo "make TARGET, where TARGET is:"
@@ -129,6 +129,9 @@ prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this ma
 
 # As long as PROVE_S says, in seconds; what came of it is printed.
 PROVE_S ?= 3600
+prove-soak: build ## half an hour (SOAK_S) of the agent with payers in cgroups that come and go (root): no counter falls, memory does not grow
+	BIN=$(BINARY) scripts/prove-soak.sh
+
 prove-agent: needs ## an hour (PROVE_S) of a real Prometheus scraping the agent on this machine under load, either killed again and again: nothing counted twice
 	@$(ENSURE) prometheus=prometheus
 	WAKEWATT_PROVE_AGENT_S=$(PROVE_S) $(CARGO) test --quiet --locked --workspace --test it -- --nocapture agent_killed::

@@ -56,6 +56,8 @@ fn what_the_numbers_cannot_carry_is_said_beside_them() {
     let one = run(&["simulate", "plain", "--setting", "as-found", "--duration", "300ms", "--replications", "1"]).out;
     assert!(one.contains("as-found: times without an interval: one replication has none"), "{one}");
     let shared = simulate(&["plain", "--setting", "as-found", "--set", "machine.queues=shared"]).out;
+    let smt = simulate(&["plain", "--setting", "as-found", "--set", "machine.threads=2"]).out;
+    assert!(smt.contains("modelled 5 to 30 % high") && !plain.out.contains("modelled 5 to 30 % high"), "{smt}");
     assert!(shared.contains("a request stays with the CPU that it wakes; queues = \"unbound\""), "{shared}");
 }
 

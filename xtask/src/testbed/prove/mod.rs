@@ -13,6 +13,7 @@ mod full_node;
 mod governor_study;
 mod governors;
 mod hostile;
+mod interruptions;
 mod kill_everywhere;
 mod power_loss;
 mod undo_exact;
@@ -58,6 +59,7 @@ fn proofs() -> Vec<&'static Proof> {
         &full_node::PROOF_OF_VERSION_2,
         &hostile::PROOF,
         &power_loss::PROOF,
+        &interruptions::PROOF,
         &undo_exact::PROOF,
         &kill_everywhere::PROOF,
         &governor_study::PROOF,

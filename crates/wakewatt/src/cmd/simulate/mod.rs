@@ -52,6 +52,12 @@ pub fn run(args: &SimulateArgs) -> Result<Code> {
             server.about.trim_end()
         );
     }
+    if server.machine.iter().any(|machine| machine.threads > 1) {
+        server.about = format!(
+            "{} Watts at part load with SMT: published servers are modelled 5 to 30 % high (docs/methods/simulate-watts.md).",
+            server.about.trim_end()
+        );
+    }
     for name in &args.setting {
         if !server.setting.iter().any(|s| s.name == *name) {
             let known: Vec<&str> = server.setting.iter().map(|s| s.name.as_str()).collect();
