@@ -21,6 +21,7 @@ mod cli;
 mod documented;
 mod explain;
 mod faults;
+mod formats;
 mod gone;
 mod hostile;
 mod hostile_names;
