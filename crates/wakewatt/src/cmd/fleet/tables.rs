@@ -66,9 +66,13 @@ mod written {
 
     /// Writes both tables of a folder.
     pub(in super::super) fn write(folder: &Path, to: &Path) -> Result<()> {
+        let files = Files::of(folder)?;
+        // As `report --csv` does.
+        std::fs::create_dir_all(to).map_err(|error| {
+            Failure::error(Code::BadFile, format!("{}: cannot make the folder: {error}", to.display()))
+        })?;
         let outlet = |name: &str| Outlet::open(&to.join(name), "-o");
         let (facts_to, measures_to) = (outlet("facts.parquet")?, outlet("measures.parquet")?);
-        let files = Files::of(folder)?;
         let machines = machines(&files)?;
         let classes = rows::classes(&machines);
         let class = |host: &str| classes.get(host).cloned().unwrap_or_else(|| "hardware not known".into());
