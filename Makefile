@@ -129,12 +129,12 @@ prove-fleet: needs ## what goes through Kubernetes, in a real cluster on this ma
 
 # As long as PROVE_S says, in seconds; what came of it is printed.
 PROVE_S ?= 3600
-prove-soak: build ## half an hour (SOAK_S) of the agent with payers in cgroups that come and go (root): no counter falls, memory does not grow
-	BIN=$(BINARY) scripts/prove-soak.sh
-
 prove-agent: needs ## an hour (PROVE_S) of a real Prometheus scraping the agent on this machine under load, either killed again and again: nothing counted twice
 	@$(ENSURE) prometheus=prometheus
 	WAKEWATT_PROVE_AGENT_S=$(PROVE_S) $(CARGO) test --quiet --locked --workspace --test it -- --nocapture agent_killed::
+
+prove-soak: build ## half an hour (SOAK_S) of the agent with payers in cgroups that come and go (root): no counter falls, memory does not grow
+	BIN=$(BINARY) scripts/prove-soak.sh
 
 # The report and the agent's page in a real browser: no request leaves the page, no script error. Skipped, aloud, where none can be had.
 page:

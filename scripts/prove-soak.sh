@@ -35,7 +35,11 @@ start() { # a cgroup with a process that sleeps and wakes
   sh -c 'echo $$ >"$1/cgroup.procs"; while :; do sleep 0.02; done' sh "$root/$1" &
   disown
 }
-stop() { echo 1 >"$root/$1/cgroup.kill"; sleep 0.2; rmdir "$root/$1"; }
+stop() {
+  echo 1 >"$root/$1/cgroup.kill"
+  for _ in $(seq 50); do rmdir "$root/$1" 2>/dev/null && return; sleep 0.1; done
+  echo "$root/$1 does not go"; return 1
+}
 
 for n in $(seq 0 11); do start "pay$n"; done
 "$BIN" agent --listen "127.0.0.1:$PORT" --trace --by cgroup --top 5 --interval 5s >"$work/said" 2>&1 &
@@ -43,6 +47,7 @@ agent=$!
 sleep 4
 first=0 next=12 began=$SECONDS turn=0
 : >"$work/memory"
+: >"$work/fell"
 while [ $((SECONDS - began)) -lt "$SOAK_S" ]; do
   curl -sf "http://127.0.0.1:$PORT/metrics" >"$work/page" || { echo "no answer; the agent said: $(tail -1 "$work/said")"; exit 1; }
   grep -v '^#' "$work/page" | awk '$1 ~ /_total(\{|$)/ {print $0}' | sort >"$work/now"
@@ -62,7 +67,7 @@ while [ $((SECONDS - began)) -lt "$SOAK_S" ]; do
 done
 kill -0 "$agent" || { echo "the agent is gone: $(tail -1 "$work/said")"; exit 1; }
 payers=$(grep -c 'payer="[^"]*soak' "$work/page" || true)
-awk -v s="$SOAK_S" -v fell="$(wc -l <"$work/fell" 2>/dev/null || echo 0)" -v groups="$next" -v payers="$payers" '
+awk -v s="$SOAK_S" -v fell="$(wc -l <"$work/fell")" -v groups="$next" -v payers="$payers" '
   { if ($1 < s / 3) { if ($2 > a) a = $2 } else { if ($2 > b) b = $2; if ($3 > series) series = $3 } n++ }
   END {
     printf "%d s, %d scrapes, %d cgroups: memory at most %d KiB in the first third and %d KiB after, at most %d series, %d of cgroups, %d counters fell\n", s, n, groups, a, b, series, payers, fell

@@ -143,17 +143,19 @@ fn steps(freq: &Freq, policy: u32) -> Vec<u64> {
     table.map(|steps| steps.to_vec()).unwrap_or_default()
 }
 
-/// The frequencies that the request register stands for, lowest and highest; none where it is not in force or not known.
-fn requested(facts: &Snapshot, cpu: Cpu, hardware_khz: u64) -> Option<(u64, u64)> {
-    // Of a live machine one CPU of each package is read, and stands for it.
+/// A field of a register of this CPU. Of a live machine one CPU of each package is read, and stands for it.
+fn register_level(facts: &Snapshot, cpu: Cpu, register: &str, field: &str) -> Option<u64> {
     let package = facts.topology.package_id.of(cpu).and_then(Fact::get);
     let is_alike = |other: Cpu| package.is_some() && facts.topology.package_id.of(other).and_then(Fact::get) == package;
-    let level = |register: &str, field: &str| {
-        let column = facts.msr.field(register, field)?;
-        let own = column.of(cpu).and_then(Fact::get).copied();
-        let sampled = || column.known().find(|(cpus, _)| cpus.iter().any(is_alike)).map(|(_, level)| *level);
-        own.or_else(|| facts.msr.is_sample.then(sampled).flatten())
-    };
+    let column = facts.msr.field(register, field)?;
+    let own = column.of(cpu).and_then(Fact::get).copied();
+    let sampled = || column.known().find(|(cpus, _)| cpus.iter().any(is_alike)).map(|(_, level)| *level);
+    own.or_else(|| facts.msr.is_sample.then(sampled).flatten())
+}
+
+/// The frequencies that the request register stands for, lowest and highest; none where it is not in force or not known.
+fn requested(facts: &Snapshot, cpu: Cpu, hardware_khz: u64) -> Option<(u64, u64)> {
+    let level = |register: &str, field: &str| register_level(facts, cpu, register, field);
     if level("pm_enable", "hwp") == Some(0) {
         return None;
     }
@@ -190,8 +192,8 @@ pub fn of(facts: &Snapshot) -> Vec<Window> {
         if is_pstate(policy) {
             // The driver goes no lower than the hardware, whatever the percentage.
             let bottom = of_policy(&policies.hardware_min_khz, policy).unwrap_or(0);
-            let level = level_khz(facts, policy, hardware);
-            let of_top = |ratio: f64| share(hardware?, ratio, level).map(|khz| khz.max(bottom));
+            let n_levels = levels(facts, policy, hardware);
+            let of_top = |ratio: f64| share(hardware?, ratio, n_levels).map(|khz| khz.max(bottom));
             for (to, ratio) in [(&mut upper, &pstate.max_perf_ratio), (&mut lower, &pstate.min_perf_ratio)] {
                 if let Some(ratio) = ratio.get().copied() {
                     add(to, By::PerfPct(ratio), of_top(ratio));
@@ -239,21 +241,20 @@ fn userspace(facts: &Snapshot, policy: u32) -> Option<u64> {
     of_policy(&policies.setspeed, policy).filter(|_| is_it)?.khz()
 }
 
-/// The step in which intel_pstate counts: a level of the hardware's own, where its capabilities tell, else 100 MHz.
-fn level_khz(facts: &Snapshot, policy: u32, hardware_khz: Option<u64>) -> u64 {
-    let highest = || facts.msr.field("hwp_capabilities", "highest")?.of(policy)?.get().copied();
-    let level = hardware_khz.zip(highest().filter(|levels| *levels > 0)).map(|(khz, levels)| khz / levels);
-    // What a level of a hybrid is nothing else tells.
+/// How many levels intel_pstate counts up to the highest clock: the hardware's own, where its capabilities tell, else steps of
+/// 100 MHz. What a level of a hybrid is nothing else tells, so a share of it stays exact.
+fn levels(facts: &Snapshot, cpu: Cpu, hardware_khz: Option<u64>) -> u64 {
+    let own = register_level(facts, cpu, "hwp_capabilities", "highest").filter(|levels| *levels > 0);
+    let khz = hardware_khz.unwrap_or(0);
     let is_hybrid = !facts.topology.kinds.is_empty();
-    level.filter(|khz| *khz > 0).unwrap_or(if is_hybrid { 1 } else { LEVEL_KHZ })
+    own.unwrap_or(if is_hybrid { khz } else { khz / LEVEL_KHZ }).max(1)
 }
 
 /// A share, rounded up to a whole level, as the driver does (intel_pstate_update_perf_limits).
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // percent of some GHz
-fn share(khz: u64, ratio: f64, level_khz: u64) -> Option<u64> {
-    let exact = khz as f64 * ratio;
-    let levels = (exact / level_khz as f64 - 1e-6).ceil() as u64;
-    (ratio.is_finite() && ratio >= 0.0).then(|| levels.saturating_mul(level_khz).min(khz))
+fn share(khz: u64, ratio: f64, levels: u64) -> Option<u64> {
+    let n = (levels as f64 * ratio - 1e-6).ceil() as u64;
+    (ratio.is_finite() && ratio >= 0.0).then(|| khz.saturating_mul(n) / levels.max(1)).map(|share| share.min(khz))
 }
 
 impl Window {
@@ -338,10 +339,11 @@ mod tests {
 
     #[test]
     fn a_share_is_rounded_up_to_a_level() {
-        assert_eq!(share(3_500_000, 0.5, 100_000), Some(1_800_000));
-        assert_eq!(share(3_600_000, 0.5, 100_000), Some(1_800_000));
-        assert_eq!(share(4_600_000, 0.75, 4_600_000 / 59), Some(45 * (4_600_000 / 59)));
-        assert_eq!(share(3_600_000, 1.0, 100_000), Some(3_600_000));
+        assert_eq!(share(3_500_000, 0.5, 35), Some(1_800_000));
+        assert_eq!(share(3_600_000, 0.5, 36), Some(1_800_000));
+        assert_eq!(share(4_600_000, 0.75, 59), Some(4_600_000 * 45 / 59));
+        assert_eq!(share(4_600_000, 0.5, 60), Some(2_300_000), "a whole number of levels stays one");
+        assert_eq!(share(3_600_000, 1.0, 36), Some(3_600_000));
     }
 
     #[test]

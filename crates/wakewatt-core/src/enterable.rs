@@ -273,13 +273,13 @@ impl Columns<'_> {
             facts.msr.field(register, field).map_or_else(CpuSet::new, |bits| bits.cpus_where(|bit| *bit != 0))
         };
         let is_governor = |name: &str| facts.idle.governor.get().is_some_and(|governor| governor == name);
-        // The file tells of one CPU.
+        // The file tells of one CPU, the registers of each; of a live machine those of one CPU per package are read.
         let by_register = is_set("pkg_cst_config", "c1_demotion");
-        let c1_demotion = match facts.idle.is_c1_demotion_on.get() {
-            _ if !by_register.is_empty() => by_register,
-            Some(true) => facts.cpus.running().collect(),
-            Some(false) => CpuSet::new(),
-            None => CpuSet::new(),
+        let is_filed = facts.idle.is_c1_demotion_on.get() == Some(&true);
+        let c1_demotion = match !by_register.is_empty() && !facts.msr.is_sample {
+            true => by_register,
+            false if is_filed || (facts.msr.is_sample && !by_register.is_empty()) => facts.cpus.running().collect(),
+            false => CpuSet::new(),
         };
         Columns {
             argument: spinning_argument(facts),
@@ -356,7 +356,7 @@ pub fn of(facts: &Snapshot) -> Vec<Enterable> {
     for (cpus, table) in facts.idle.tables() {
         by_cpu.extend(cpus.and(&running).iter().map(|cpu| (cpu, columns.states(cpu, &table))));
     }
-    note_other_threads(facts, &mut by_cpu);
+    note_other_threads(facts, &columns, &mut by_cpu);
     let mut all: Vec<Enterable> = Vec::new();
     for (cpu, states) in by_cpu {
         let limit = columns.global.min(columns.own(cpu));
@@ -382,12 +382,19 @@ pub fn of(facts: &Snapshot) -> Vec<Enterable> {
 }
 
 /// Marks the states that a core does not enter because one of its threads may not ask for one as deep.
-fn note_other_threads(facts: &Snapshot, by_cpu: &mut BTreeMap<Cpu, Vec<State>>) {
-    let depth =
-        |states: &Vec<State>| states.iter().filter(|s| s.is_enterable()).map(|s| s.row.index).max().unwrap_or(0);
+fn note_other_threads(facts: &Snapshot, columns: &Columns<'_>, by_cpu: &mut BTreeMap<Cpu, Vec<State>>) {
+    let depth = |cpu: Cpu, states: &Vec<State>| {
+        let open = states.iter().filter(|s| s.is_enterable()).map(|s| s.row.index).max();
+        // Where none is left, the governor enters one all the same.
+        let limit = columns.global.min(columns.own(cpu));
+        let fallback = || Some(states.get(fallback(states, limit, columns.is_menu)?)?.row.index);
+        open.or_else(fallback).unwrap_or(0)
+    };
     for core in facts.topology.cores().iter().filter(|core| core.len() > 1) {
         // A thread that is offline, or of which nothing is known, keeps the core from nothing.
-        let Some(shallowest) = core.iter().filter_map(|cpu| by_cpu.get(&cpu).map(depth)).min() else { continue };
+        let Some(shallowest) = core.iter().filter_map(|cpu| Some(depth(cpu, by_cpu.get(&cpu)?))).min() else {
+            continue;
+        };
         for cpu in core.iter() {
             for state in by_cpu.get_mut(&cpu).into_iter().flatten() {
                 if state.is_enterable() && state.row.index > shallowest {

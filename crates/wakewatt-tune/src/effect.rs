@@ -7,12 +7,12 @@
 
 use crate::knob::Host;
 use crate::knobs;
-use crate::outlook::Outlook;
+use crate::outlook::{Entered, Outlook};
 use crate::price;
 use crate::resolve::{Change, Step};
 use crate::then::Then;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wakewatt_core::budget;
 use wakewatt_core::clock_window::{By, Window};
 use wakewatt_core::cpuset::CpuSet;
@@ -112,6 +112,28 @@ pub(crate) fn of(host: &Host<'_>, steps: &[Step]) -> (Vec<Effect>, Outlook) {
             all[at] = Effect { none: None, price };
         }
     }
+    // What the driver or another limit decides is asked of the machine as it is in the end.
+    for (step, effect) in steps.iter().zip(&mut all) {
+        let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
+        if moved.is_empty() || matches!(effect.none, Some(NoEffect::SetAgain(_))) {
+            continue;
+        }
+        match step.knob.as_str() {
+            "net.coalescing" => match changed_by_driver(host, &moved, &then) {
+                Some(why) => *effect = Effect::none(NoEffect::Overruled(why)),
+                None if overruled(effect) => {
+                    *effect = Effect { none: None, price: price::of(host, step, &moved, &was, &was) }
+                }
+                None => {}
+            },
+            "power.limit" => match of_power_limits(host, &moved, &then) {
+                PowerEffect::None(why) => *effect = Effect::none(NoEffect::Overruled(why)),
+                PowerEffect::Moved(way) => *effect = Effect { none: None, price: price::of_way(step, way) },
+                PowerEffect::Unknown => {}
+            },
+            _ => {}
+        }
+    }
     // A register of idle states may have nothing left to decide once the whole plan is made.
     for (step, effect) in steps.iter().zip(&mut all).filter(|(_, effect)| effect.none.is_none()) {
         let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
@@ -135,7 +157,7 @@ fn in_the_end(host: &Host<'_>, steps: &[Step], at: usize, end: &Outlook) -> Opti
     let without = Outlook::of(without.facts(topics, &host.facts));
     let moved: Vec<&Change> = step.changes.iter().filter(|change| !change.is_so()).collect();
     let is_same = match step.knob.as_str() {
-        knob if is_idle(knob) => without.entered() == end.entered(),
+        knob if is_idle(knob) || knob == "idle.governor" => without.entered() == end.entered(),
         "freq.boost" => match (without.spans(), end.spans()) {
             (Some(a), Some(b)) => a == b && boost_out_of_reach(&moved, &without, end).is_some(),
             _ => true,
@@ -329,11 +351,11 @@ fn same_sleep(step: &Step, cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Optio
     }
     let groups = || now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
     // What is asked for changes, and what cores enter does not.
-    let asked = |outlook: &Outlook| -> Vec<(CpuSet, Vec<String>)> {
-        let here = outlook.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
-        here.map(|group| (group.cpus.clone(), group.open().map(|state| state.row.name.clone()).collect())).collect()
+    let asked = |of: &BTreeMap<u32, Entered<'_>>| -> Vec<Vec<u32>> {
+        let states = |entered: &Entered<'_>| entered.states.iter().map(|state| state.row.index).collect();
+        cpus.iter().filter_map(|cpu| of.get(&cpu)).map(states).collect()
     };
-    if asked(was) != asked(now) {
+    if asked(&before) != asked(&after) {
         return Some(word!("the other thread of each core keeps the core as shallow").into());
     }
     if let Some(name) = step.request.name.strip_prefix("idle.state.") {
@@ -451,8 +473,7 @@ fn of_power_limits(host: &Host<'_>, moved: &[&Change], then: &Then<'_>) -> Power
     let is_here = |limit: &&PackageLimit<'_>| {
         all.iter().any(|other| other.package == limit.package && own(&other.path()).is_some())
     };
-    let mut packages: Vec<&str> = all.iter().filter(is_here).map(|limit| limit.package).collect();
-    packages.dedup();
+    let packages: BTreeSet<&str> = all.iter().filter(is_here).map(|limit| limit.package).collect();
     if packages.is_empty() {
         let is_off = |zone: &Zone| zone.is_enabled.get() == Some(&false);
         let zones = power.zones.iter().filter(|zone| moved.iter().any(|c| c.path.contains(&format!("/{}/", zone.id))));
@@ -660,7 +681,9 @@ mod tests {
             said(&off, &["power.limit.long=100W"]),
             ["no effect: the zone's limits are not in force (enabled is 0)"]
         );
-        // The lower one goes first.
+        // In any order.
+        let both = long(&["power.limit.long@intel-rapl:0=200W", "power.limit.long@intel-rapl-mmio:0=250W"]);
+        assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
         let both = long(&["power.limit.long@intel-rapl-mmio:0=250W", "power.limit.long@intel-rapl:0=200W"]);
         assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
     }
@@ -675,14 +698,23 @@ mod tests {
         let set = "net.coalescing.rx-usecs@eth0=5";
         assert_eq!(said(&eth(1), &[set]), ["no effect: the driver changes it (adaptive-rx is on)"]);
         assert!(said(&eth(0), &[set])[0].starts_with("more interrupts"));
-        let both = said(&eth(1), &["net.coalescing.adaptive-rx@eth0=off", set]);
-        assert!(both.iter().all(|says| !says.starts_with("no effect")), "{both:?}");
+        for order in [["net.coalescing.adaptive-rx@eth0=off", set], [set, "net.coalescing.adaptive-rx@eth0=off"]] {
+            let both = said(&eth(1), &order);
+            assert!(both.iter().all(|says| !says.starts_with("no effect")), "{order:?}: {both:?}");
+        }
+        let on = said(&eth(0), &[set, "net.coalescing.adaptive-rx@eth0=on"]);
+        assert!(on[0].starts_with("no effect: the driver changes it"), "{on:?}");
     }
 
     #[test]
     fn idle_states_are_priced_by_those_that_are_entered_or_not() {
         let tree = host("");
         assert_eq!(said(&tree, &["qos.cpu=1ms"]), ["no effect: it excludes no idle state"]);
+        assert_eq!(
+            said(&tree, &["qos.cpu@cpus:1=1ms"]),
+            ["no effect: it excludes no idle state"],
+            "no core has two threads"
+        );
         assert_eq!(
             said(&tree, &["qos.cpu@cpus:1=20us"]),
             ["C6 (170us) no longer entered on CPU 1 only: more watts when idle, less turbo headroom for busy cores"]

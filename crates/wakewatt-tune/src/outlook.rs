@@ -99,7 +99,12 @@ impl Outlook {
     /// The upper limits of these CPUs that hold whatever turbo is; `was_off`: it was off when they were read.
     pub(crate) fn below_turbo(&self, window: &Window, was_off: bool) -> Option<Bound> {
         // While turbo is off the kernel shows policies capped at the base frequency, and lifts them with it.
-        let is_shown = |bound: &Bound| was_off && bound.by == By::Policy && Some(bound.khz) == self.base_khz(window);
+        let is_base = |bound: &Bound| Some(bound.khz) == self.base_khz(window);
+        let is_shown = |bound: &Bound| match bound.by {
+            By::Policy | By::HwpRequest => was_off && is_base(bound),
+            By::PerfPct(ratio) => was_off && ratio >= 1.0,
+            _ => false,
+        };
         window.upper.iter().find(|bound| bound.by != By::TurboOff && !is_shown(bound)).copied()
     }
 

@@ -85,7 +85,11 @@ fn why(facts: &Snapshot, name: &str, value: &str) -> Option<String> {
     match name {
         "amd_pstate" if value != "disable" => match clock? {
             driver if !driver.starts_with("amd-pstate") => Some(other_driver(driver)),
-            driver => other_mode(value, &[("active", "amd-pstate-epp")], driver),
+            driver => other_mode(
+                value,
+                &[("active", "amd-pstate-epp"), ("passive", "amd-pstate"), ("guided", "amd-pstate")],
+                driver,
+            ),
         },
         "intel_pstate" if value == "no_hwp" && clock.is_some_and(|d| d.starts_with("intel_")) => {
             let is_on = facts.msr.is_set("pm_enable", "hwp").unwrap_or(!policies.energy_preference.is_unknown());
@@ -142,13 +146,8 @@ fn is_amd_pstate_in_charge(facts: &Snapshot) -> bool {
 
 /// Why a mode of a driver is not the one in force: it was changed since.
 fn other_mode(value: &str, modes: &[(&str, &str)], driver: &str) -> Option<String> {
-    let of = |value: &str| modes.iter().find(|(mode, _)| *mode == value).map(|(_, driver)| *driver);
-    let is_other = match of(value) {
-        Some(wanted) => wanted != driver,
-        // Passive and guided mode of amd-pstate have one driver.
-        None => ["passive", "guided"].contains(&value) && modes.iter().any(|(_, of)| *of == driver),
-    };
-    is_other.then(|| say!("the driver in charge is {driver}: the mode was changed since (status)"))
+    let (_, wanted) = modes.iter().find(|(mode, _)| *mode == value)?;
+    (*wanted != driver).then(|| say!("the driver in charge is {driver}: the mode was changed since (status)"))
 }
 
 impl Rule for ArgumentsIgnored {

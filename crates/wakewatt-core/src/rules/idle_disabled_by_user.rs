@@ -61,6 +61,9 @@ fn kept(all: &[Enterable]) -> Vec<Kept<'_>> {
 /// Would one latency limit do what the switches do?
 fn by_limit(kept: &[Kept<'_>]) -> String {
     let ns = |row: &&TableRow| row.exit_latency_ns.unwrap_or(0);
+    if kept.is_empty() {
+        return String::new();
+    }
     if kept.iter().all(|group| group.left.is_empty()) {
         return match kept.iter().all(|group| group.spins) {
             true => word!("No sleeping state is left on: idle CPUs spin, see rule.polling-by-accident.").into(),
@@ -122,6 +125,10 @@ fn others(all: &[Enterable], found: &[(&IdleState, CpuSet)]) -> Vec<String> {
     let mut words: Vec<String> = barriers.filter(|b| **b != Barrier::Disabled).map(|b| b.words()).collect();
     words.sort();
     words.dedup();
+    if words.is_empty() {
+        // The one state that its switch keeps nobody from.
+        words.push(word!("ladder enters its first state whatever its switch says").into());
+    }
     words
 }
 
@@ -136,13 +143,15 @@ impl Rule for IdleDisabledByUser {
     }
     fn check(&self, evidence: &Evidence) -> Answer {
         let states = &evidence.facts.idle.states;
+        // The files of a CPU stay while it is offline.
+        let running: CpuSet = evidence.facts.cpus.running().collect();
         let mut found = Vec::new();
         let mut is_uneven = false;
         for state in states {
             let normal = state.is_enabled_by_default.cpus_where(|on| *on);
-            let off = state.is_disabled.cpus_where(|d| *d).and(&normal);
+            let off = state.is_disabled.cpus_where(|d| *d).and(&normal).and(&running);
             if !off.is_empty() {
-                is_uneven |= !normal.minus(&off).is_empty();
+                is_uneven |= !normal.and(&running).minus(&off).is_empty();
                 found.push((state, off));
             }
         }

@@ -58,10 +58,13 @@ impl Rule for MinFrequency {
             .filter(|policy| policies.is_held_low(*policy))
             .filter_map(|policy| policies.cpus_of(policy))
             .fold(CpuSet::new(), |all, cpus| all.union(cpus));
-        if windows.iter().filter(|w| w.raised().is_some()).all(|w| w.cpus.minus(&held).is_empty()) && !held.is_empty() {
+        let (kept, raised): (Vec<&Window>, Vec<&Window>) = windows
+            .iter()
+            .filter(|window| window.raised().is_some())
+            .partition(|window| window.cpus.minus(&held).is_empty());
+        if raised.is_empty() && !kept.is_empty() {
             return Answer::no(word!("governor powersave keeps the clock at the lower limit; see rule.governor"));
         }
-        let raised: Vec<&Window> = windows.iter().filter(|window| window.raised().is_some()).collect();
         let highest = raised.iter().filter_map(|window| Some((window.raised()?, window.bottom_khz?, window.max())));
         let Some((bound, hardware, max)) = highest.max_by_key(|(bound, ..)| bound.khz) else {
             return Answer::no(word!("every policy may go down to the lowest frequency of its hardware"));

@@ -1,6 +1,6 @@
 //! Is a package's power limit below what the processor is made for?
 //!
-//! RAPL's long-term limit (`constraint_N_power_limit_uw`) against the zone's `max_power_uw`, which for a package is its
+//! RAPL's limits over a long and a short time (`constraint_N_power_limit_uw`), the lowest of all zones of a package, against the zone's `max_power_uw`, which for a package is its
 //! design power (kernel documentation power/powercap). A BMC or BIOS cap shows here; under full load the clock then
 //! falls below the base frequency. Containers mask these files, and kernels without the module have none: then the registers
 //! behind them are asked, 0x610 for the limit and 0x614 for the design power (Intel SDM volume 4).

@@ -113,11 +113,13 @@ const PERF_PCT: &str = "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
 fn other_limit(facts: &Snapshot) -> Option<Bound> {
     let other = |window: &Window| {
         let base = window.upper.iter().find(|bound| bound.by == By::TurboOff)?.khz;
-        // While turbo is off the kernel shows policies capped at the base frequency.
+        // While turbo is off the kernel caps policies and the request register at the base frequency, and of some the
+        // highest frequency, of which the percentage is, too.
         let is_below = |bound: &&Bound| match bound.by {
             By::TurboOff => false,
-            By::Policy => bound.khz < base,
-            _ => bound.khz <= base,
+            By::PerfPct(ratio) => ratio < 1.0 && bound.khz <= base,
+            By::Policy | By::HwpRequest => bound.khz < base,
+            By::Firmware | By::Userspace => bound.khz <= base,
         };
         window.upper.iter().find(is_below).copied()
     };

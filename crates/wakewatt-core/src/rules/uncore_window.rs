@@ -37,7 +37,7 @@ impl Rule for UncoreWindow {
     }
     fn takes_for_granted(&self, evidence: &Evidence) -> Vec<Assertion> {
         let known = windows(&evidence.facts.uncore);
-        match known.iter().chain(&others(&evidence.facts.uncore)).any(|window| window.lowered_from().is_some()) {
+        match known.iter().chain(&io_dies(&evidence.facts.uncore)).any(|window| window.lowered_from().is_some()) {
             true => Vec::new(),
             false if known.iter().any(|window| window.min < window.max) => vec![Assertion::UncoreFalls],
             false => vec![Assertion::UncoreStaysUp],
@@ -57,9 +57,17 @@ impl Rule for UncoreWindow {
             };
         }
         // Dies that serve no cores carry links and devices: below the boot, they too are held down.
-        let io = others(uncore);
+        let io = io_dies(uncore);
+        let is_lowered = |w: &&Window| w.lowered_from().is_some();
+        if io.iter().any(|w| is_lowered(&w)) && known.iter().any(|w| is_lowered(&w)) {
+            let all: Vec<Window> = windows(uncore).into_iter().chain(io).collect();
+            if let Some(lowered) = all.iter().filter(is_lowered).min_by_key(|w| w.max) {
+                return self.held_down(lowered, &all);
+            }
+            return Answer::no(word!("no uncore domain"));
+        }
         for some in [&known, &io] {
-            if let Some(lowered) = some.iter().filter(|w| w.lowered_from().is_some()).min_by_key(|w| w.max) {
+            if let Some(lowered) = some.iter().filter(is_lowered).min_by_key(|w| w.max) {
                 return self.held_down(lowered, some);
             }
         }
@@ -130,7 +138,7 @@ fn windows(uncore: &Uncore) -> Vec<Window<'_>> {
 }
 
 /// The dies that serve no cores.
-fn others(uncore: &Uncore) -> Vec<Window<'_>> {
+fn io_dies(uncore: &Uncore) -> Vec<Window<'_>> {
     uncore.deciding().filter(|domain| domain.kind() == DomainKind::Io).filter_map(Window::of).collect()
 }
 
@@ -143,10 +151,12 @@ fn weight(all: &[Window]) -> Weight {
 fn extent(some: &[&Window], all: &[Window]) -> String {
     let names: Vec<&str> = some.iter().map(|w| w.domain.name.as_str()).collect();
     let is_all = |kind: DomainKind| all.iter().all(|w| w.domain.kind() == kind);
-    let things = match () {
-        () if is_all(DomainKind::Compute) => Things::ComputeDies,
-        () if is_all(DomainKind::Io) => Things::IoDies,
-        () => Things::UncoreDomains,
+    let things = if is_all(DomainKind::Compute) {
+        Things::ComputeDies
+    } else if is_all(DomainKind::Io) {
+        Things::IoDies
+    } else {
+        Things::UncoreDomains
     };
     things.extent(&names, all.len())
 }

@@ -84,8 +84,8 @@ pub struct SettingsWanted {
     #[arg(long, value_name = "N", group = "scope")]
     pub node: Option<u32>,
     /// Act on the CPUs that this cgroup may use only
-    #[arg(long, value_name = "CGROUP", group = "scope")]
-    pub cgroup: Option<String>,
+    #[arg(long, value_name = "CGROUP", group = "scope", value_parser = cgroup)]
+    pub cgroup: Option<Place>,
     /// A kernel parameter for the next boots; may be repeated
     #[arg(long = "boot-arg", value_name = "KEY[=VALUE]")]
     pub boot_arg: Vec<String>,
@@ -94,10 +94,15 @@ pub struct SettingsWanted {
     pub any_boot_argument: bool,
 }
 
+/// A cgroup by its path below /sys/fs/cgroup.
+fn cgroup(path: &str) -> Result<Place, String> {
+    Place::parse(&format!("cgroup:{path}"))
+}
+
 impl SettingsWanted {
     /// The scope the options name.
     pub fn scope(&self) -> Place {
-        let cgroup = self.cgroup.as_ref().map(|path| Place::Cgroup(path.trim_matches('/').into()));
+        let cgroup = self.cgroup.clone();
         let numbered = self.package.map(Place::Package).or(self.node.map(Place::Node));
         self.cpus.clone().map(Place::Cpus).or(numbered).or(cgroup).unwrap_or_default()
     }

@@ -155,6 +155,14 @@ fn a_masked_collection_can_be_handed_on() {
     let list = hosts.dir.path().join("shared.names.json");
     assert_eq!(fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(fs::read_to_string(&list).unwrap().contains("\"alpha\": \"node-0001\""));
+    // Whatever the path looks like, the list lies beside the folder and not in it.
+    for path in ["second/.", "third/../second3"] {
+        fs::create_dir_all(hosts.dir.path().join("third")).unwrap();
+        assert_eq!(hosts.collect(path, &["--mask"]).code, Some(9), "{path}");
+        let folder = hosts.dir.path().join(path).canonicalize().unwrap();
+        assert!(!names(&folder).iter().any(|name| name.ends_with("names.json")), "{path}: {:?}", names(&folder));
+        assert!(folder.with_extension("names.json").exists(), "{path}");
+    }
     // Numbered anew, a node would be given what another said.
     fs::rename(&list, hosts.dir.path().join("away")).unwrap();
     let lost = hosts.collect("shared", &["--resume", "--mask"]);

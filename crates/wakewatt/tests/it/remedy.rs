@@ -198,7 +198,6 @@ fn a_server_with_old_tuning_left_behind() {
         governor-tunables: --set freq.tunable.ondemand.powersave_bias=0 --set freq.tunable.ondemand.sampling_rate=20000
         governor: --set freq.governor=performance
         idle-boot-arguments: --boot-arg nohz=on
-        idle-disabled-by-user: --set idle.state.C1E@package:0=on
         irq-affinity: --set irq.affinity@irq36=0 --set irq.affinity@irq37=1
         ladder-governor: --set idle.governor=menu
         max-below-hardware: --set freq.max=max --set freq.perf.max=100
@@ -208,7 +207,7 @@ fn a_server_with_old_tuning_left_behind() {
         nvme-apst: --set nvme.apst@nvme0=off
         pcie-aspm: --set pcie.aspm=performance
         per-cpu-resume-limits: --set qos.cpu@cpus:0-2=none
-        polling-by-accident: --set idle.state.C1E@package:0=on --set qos.cpu@package:0=2us
+        polling-by-accident: --set idle.state.C1E@cpus:0=on --set qos.cpu@cpus:0=2us
         power-limit: --set power.limit.long@intel-rapl:0=250500mW
         processor-max-cstate-ignored: --boot-arg intel_idle.max_cstate=1
         uncore-window: --set uncore.max@package_00_die_00=max"#]].assert_eq(&plans(&text).join("\n"));

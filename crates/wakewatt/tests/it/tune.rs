@@ -12,6 +12,19 @@ use std::time::{Duration, Instant};
 use wakewatt_tune::journal::STATE_DIR;
 use wakewatt_tune::profile::{Profile, SHIPPED};
 
+/// A path that leads out of the cgroup tree would let its file choose the CPUs.
+#[test]
+fn a_cgroup_is_named_below_the_tree() {
+    let host = host("sklep0");
+    let at = host.to_str().unwrap();
+    for path in ["../../../tmp/x", "a/../b", "./a"] {
+        let said = run(&["tune", "plan", "--max-latency", "1us", "--cgroup", path, "--host", at]);
+        assert!(said.code == Some(2) && said.err.contains(". and .. name no cgroup"), "{path}: {said:?}");
+        let set = format!("qos.cpu@cgroup:{path}=1us");
+        assert_eq!(run(&["tune", "plan", "--set", &set, "--host", at]).code, Some(2), "{path}");
+    }
+}
+
 #[test]
 fn every_shipped_profile_on_every_recorded_host() {
     let validator = validator("tune-plan");

@@ -21,7 +21,7 @@ sleep 3
 scrape
 
 k=0
-while [ $k -lt 6 ]; do
+while [ $k -lt "$N_TOGGLED" ]; do
   toggle
   run watch.$k wakewatt watch --csv --count 4 --interval 300ms
   scrape
@@ -48,7 +48,7 @@ sleep 1
 echo core >/sys/power/pm_test 2>suspend.why && echo mem >/sys/power/state 2>>suspend.why
 echo $? >suspend.slept
 wait $watch; sleep 1; scrape
-while [ $n -lt 18 ]; do sleep 1; scrape; done
+while [ $n -lt "$N_SCRAPES" ]; do sleep 1; scrape; done
 
 kill -TERM $agent; wait $agent; echo $? >agent.code
 ls $STATE/open 2>/dev/null | grep -c json >journals

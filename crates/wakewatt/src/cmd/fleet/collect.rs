@@ -40,7 +40,7 @@ pub(super) fn run(args: &CollectArgs) -> Result<Code> {
     let nodes = called(nodes, args.mask, &mut known);
     if args.mask {
         let text = serde_json::to_vec_pretty(&known)?;
-        store::replace(&Disk, &names_file(args), &text, PRIVATE)?;
+        store::replace(&Disk, &names_file(args)?, &text, PRIVATE)?;
     }
     let now = || humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut written: Option<Instant> = None;
@@ -118,19 +118,25 @@ fn asked(args: &CollectArgs, index: &Index) -> Vec<What> {
     collect::together(&index.asked, &now)
 }
 
-/// Beside the folder, so that the folder can be handed on.
-fn names_file(args: &CollectArgs) -> PathBuf {
-    let mut name = args.output.components().as_path().as_os_str().to_os_string();
+/// Beside the folder, whatever its path looks like (`.`, `../x/..`), so that the folder can be handed on.
+fn names_file(args: &CollectArgs) -> Result<PathBuf> {
+    let folder =
+        std::fs::canonicalize(&args.output).with_context(|| format!("{}: not readable", args.output.display()))?;
+    let Some(name) = folder.file_name() else {
+        let why = format!("{}: nothing lies beside it for the list of names; give a folder below it", folder.display());
+        return Err(Failure::error(Code::Usage, why));
+    };
+    let mut name = name.to_os_string();
     name.push(".names.json");
-    name.into()
+    Ok(folder.with_file_name(name))
 }
 
 /// What nodes are called in a masked collection so far.
 fn names(args: &CollectArgs, index: &Index) -> Result<BTreeMap<NodeName, String>> {
-    let path = names_file(args);
     if !args.mask || index.nodes.is_empty() {
         return Ok(BTreeMap::new());
     }
+    let path = names_file(args)?;
     if !path.exists() {
         // Numbered anew, a node would be given what another said.
         let why = format!("{}: is gone, and with it who is who; collect into another folder", path.display());
