@@ -168,6 +168,29 @@ fn staged_everywhere_and_nobody_restarted_then_taken_back() {
     assert_eq!(fleet.current(), before);
 }
 
+/// Yes to every change, and none kept: nothing is called changed, and no old value is said to come back.
+#[test]
+fn a_bmc_that_keeps_nothing_is_not_believed() {
+    let (fleet, plan) = (fleet(&[Vendor::Dell, Vendor::Hpe]), plan("", ""));
+    fleet.alive().for_each(|bmc| bmc.forget_changes(true));
+    let mut r = fleet.begun(&plan);
+    fleet.conducted(&plan, Word::Passed, &mut r).unwrap();
+    assert_ne!(r.end, Some(End::Done), "{:?}", r.nodes);
+    assert!(!states(&r).contains(&Is::Confirmed), "{:?}", r.nodes);
+    let said = format!("{:?} {:?}", r.why, r.nodes);
+    // Asked once more, it holds what it held before.
+    assert!(said.contains("NOT confirmed: the BMC does not show") || said.contains("was dropped"), "{said}");
+    // The same of the way back.
+    let (fleet, plan) = (self::fleet(&[Vendor::Hpe]), self::plan("", ""));
+    let mut r = fleet.begun(&plan);
+    fleet.conducted(&plan, Word::Passed, &mut r).unwrap();
+    fleet.boot();
+    fleet.alive().for_each(|bmc| bmc.forget_changes(true));
+    machine::undo_all(&mut r, "ann".into());
+    fleet.conducted(&plan, Word::Passed, &mut r).unwrap();
+    assert!(!states(&r).contains(&Is::UndoWaits) && !states(&r).contains(&Is::Undone), "{:?}", r.nodes);
+}
+
 #[test]
 fn what_is_in_force_comes_back_at_a_boot_and_is_not_called_undone_before() {
     let (fleet, plan) = (fleet(&[Vendor::Hpe, Vendor::Hpe]), plan("", ""));

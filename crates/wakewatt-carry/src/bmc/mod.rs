@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use wakewatt_bios::apply::job::{Holder, holder};
-use wakewatt_bios::apply::{self, ApplyError, job, reboot};
+use wakewatt_bios::apply::{self, ApplyError, StagedSetting, job, reboot, unconfirmed};
 use wakewatt_bios::journal::{Journal, Phase};
 use wakewatt_bios::live::LiveService;
 use wakewatt_bios::plan::plan;
@@ -114,6 +114,10 @@ impl Bmcs {
             Err(ApplyError::Stage(why)) if !why.is_certain() => return Ok(Outcome::Unsure(why.to_string())),
             Err(why) => return Ok(Outcome::Refused(why.to_string())),
         };
+        // A BMC's yes is not believed: what it does not show is not known to be staged.
+        if let Some(unseen) = unseen(&applied.staged) {
+            return Ok(Outcome::Unsure(unseen));
+        }
         Ok(match (applied.id, applied.not_restarted) {
             (None, _) => Outcome::WasSo,
             (Some(_), Some(why)) => Outcome::Unsure(format!("staged, and NOT restarted: {why}")),
@@ -133,6 +137,9 @@ impl Bmcs {
             let unknown = undone.without_old_value.iter().map(|name| format!("{name}: its old value was never told"));
             return Err(left.into_iter().chain(unknown).collect::<Vec<_>>().join("; "));
         }
+        if let Some(unseen) = unseen(&undone.staged) {
+            return Err(unseen);
+        }
         let waits = "its old values come back at its next boot";
         let second = if undone.second_round.is_empty() { "" } else { ", its profile in a second round (--undo again)" };
         Ok(match &change.reboot {
@@ -143,6 +150,13 @@ impl Bmcs {
             },
         })
     }
+}
+
+/// What the BMC accepted and does not show; none where it shows everything.
+fn unseen(staged: &[StagedSetting]) -> Option<String> {
+    let all: Vec<String> =
+        unconfirmed(staged).iter().map(|setting| format!("{}={}", setting.attribute, setting.requested)).collect();
+    (!all.is_empty()).then(|| format!("accepted, and NOT confirmed: the BMC does not show {}", all.join(", ")))
 }
 
 /// How a machine is restarted: an empty word for gently.
