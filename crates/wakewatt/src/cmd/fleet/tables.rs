@@ -35,6 +35,7 @@ mod written {
     use std::path::Path;
     use wakewatt_core::record::wtrace::{Item, PairSummary, Summing};
     use wakewatt_fleet::rows::{self, FactRow, MeasureRow};
+    use wakewatt_host::place::Folder;
 
     const FACTS: &str = "message facts {
         optional binary host (UTF8);
@@ -68,9 +69,7 @@ mod written {
     pub(in super::super) fn write(folder: &Path, to: &Path) -> Result<()> {
         let files = Files::of(folder)?;
         // As `report --csv` does.
-        std::fs::create_dir_all(to).map_err(|error| {
-            Failure::error(Code::BadFile, format!("{}: cannot make the folder: {error}", to.display()))
-        })?;
+        Folder::make(to)?;
         let outlet = |name: &str| Outlet::open(&to.join(name), "-o");
         let (facts_to, measures_to) = (outlet("facts.parquet")?, outlet("measures.parquet")?);
         let machines = machines(&files)?;
