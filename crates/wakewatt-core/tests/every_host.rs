@@ -188,7 +188,7 @@ const REGISTERS: &[RegisterEdit] = &[
     ("highest level of the HWP request on CPU 0", 0x774, |value| (value & !0xff00) | (((value >> 8 & 0xff) / 2) << 8)),
 ];
 
-/// A machine as a guest of somebody: the name, and the files that say so beside the flag.
+/// A guest of a hypervisor: the name, and the files that identify it beside the CPU flag.
 type GuestEdit = (&'static str, &'static [(&'static str, &'static str)]);
 
 const GUESTS: &[GuestEdit] = &[
@@ -223,7 +223,7 @@ fn guest(tree: &Tree, (_, files): &GuestEdit) -> Option<Tree> {
     Some(tree)
 }
 
-/// A mainframe's virtual machine: CPUs that halt without an idle driver, and words of its own.
+/// A z/VM guest: no idle driver, and a /proc/cpuinfo in the s390 form.
 fn z_vm() -> Tree {
     let cpu = "//- /sys/devices/system/cpu";
     Tree::from_text(&format!(

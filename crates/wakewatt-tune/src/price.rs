@@ -33,7 +33,7 @@ pub(crate) fn of(host: &Host<'_>, step: &Step, moved: &[&Change], was: &Outlook,
     own.unwrap_or_else(|| by_direction(step, moved))
 }
 
-/// Of a step that moves what is in force up or down.
+/// The price of a step that raises or lowers the limit in force.
 pub(crate) fn of_way(step: &Step, way: Ordering) -> String {
     let price = knobs::find(&step.request.name).map(|knob| knob.about().price);
     price.map_or_else(String::new, |price| told(if way.is_gt() { price.up } else { price.down }).into())
@@ -309,7 +309,7 @@ fn without_turbo(host: &Host<'_>, was: &Outlook) -> Option<String> {
     let facts = &host.facts;
     let cpu = facts.cpus.running().next()?;
     let register = |address: u32| host.source.msr(cpu, address).ok();
-    // A limit below turbo's own clocks is what is lost down from.
+    // Where a limit lies below the turbo frequencies, the loss is counted from that limit.
     let lowered = |window: &Window| {
         was.below_turbo(window, false).map(|bound| bound.khz).filter(|khz| Some(*khz) < window.top_khz)
     };

@@ -100,7 +100,7 @@ impl Zone {
 pub struct PackageLimit<'a> {
     /// `package-0`.
     pub package: &'a str,
-    /// The zone it stands in.
+    /// The powercap zone that sets it.
     pub zone: &'a Zone,
     /// `long_term` or `short_term`.
     pub constraint: &'a Constraint,

@@ -134,7 +134,7 @@ fn excludes_nothing(facts: &Snapshot, value: &str) -> Option<String> {
     let last = facts.idle.states.iter().max_by_key(|state| state.index)?;
     match last.index.cmp(&cap) {
         std::cmp::Ordering::Less => Some(say!("the table ends with state {}, {}", last.index, last.label())),
-        // What it cut off nobody sees.
+        // States that the cap removed are not listed in sysfs.
         std::cmp::Ordering::Equal => None,
         std::cmp::Ordering::Greater => Some(say!("state {}, {}, is there all the same", last.index, last.label())),
     }

@@ -72,7 +72,7 @@ impl Rule for C1Demotion {
             }
         };
         let all = enterable::of(&evidence.facts);
-        // What the other thread keeps the core from is demoted by nobody.
+        // A state that the core cannot reach because of its other thread is not demoted.
         let is_demoted = |state: &&State| state.instead.contains(&Instead::C1) && !state.is_in_vain();
         let open = all.iter().flat_map(|group| group.open()).filter(is_demoted);
         let deep = open.max_by_key(|state| state.row.exit_latency_ns).map(|state| state.row.name.as_str());

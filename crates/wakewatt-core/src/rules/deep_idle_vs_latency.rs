@@ -248,7 +248,7 @@ impl DeepIdleVsLatency {
                 Give it only to the CPUs that need it."
             ),
         };
-        // Cheap states that somebody has switched off come before spinning.
+        // Enabling shallow states that were disabled is better than polling.
         let cheap = enterable::of(&evidence.facts).into_iter().flat_map(|group| group.states);
         let cheap: BTreeMap<u64, String> = cheap
             .filter(|state| state.barriers == [Barrier::Disabled] && !state.row.is_polling())

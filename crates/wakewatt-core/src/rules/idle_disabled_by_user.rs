@@ -126,7 +126,7 @@ fn others(all: &[Enterable], found: &[(&IdleState, CpuSet)]) -> Vec<String> {
     words.sort();
     words.dedup();
     if words.is_empty() {
-        // The one state that its switch keeps nobody from.
+        // No other barrier: only ladder ignores the disable flag, of its first state.
         words.push(word!("ladder enters its first state whatever its switch says").into());
     }
     words
@@ -177,7 +177,7 @@ impl Rule for IdleDisabledByUser {
         let weight = if is_uneven { Weight::Problem } else { Weight::Note };
         let all = enterable::of(&evidence.facts);
         let kept = kept(&all);
-        // Without a table of this CPU nothing tells what else there is.
+        // Without an idle table the other states are not known.
         let is_void = kept.is_empty() && all.iter().any(|group| !group.states.is_empty());
         let (cost, price) = match is_void {
             true => (

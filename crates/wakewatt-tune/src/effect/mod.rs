@@ -350,7 +350,7 @@ fn same_sleep(step: &Step, cpus: &CpuSet, was: &Outlook, now: &Outlook) -> Optio
         return Some(why);
     }
     let groups = || now.idle.iter().filter(|group| !group.cpus.and(cpus).is_empty());
-    // What is asked for changes, and what cores enter does not.
+    // The requests of threads change, and the states that cores enter do not.
     let asked = |of: &BTreeMap<u32, Entered<'_>>| -> Vec<Vec<u32>> {
         let states = |entered: &Entered<'_>| entered.states.iter().map(|state| state.row.index).collect();
         cpus.iter().filter_map(|cpu| of.get(&cpu)).map(states).collect()
@@ -452,7 +452,7 @@ enum PowerEffect {
     None(String),
     /// They go up, or down.
     Moved(std::cmp::Ordering),
-    /// Up here and down there, or nobody can say.
+    /// Packages move in different directions, or the limits are not known.
     Unknown,
 }
 
