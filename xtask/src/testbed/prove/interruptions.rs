@@ -30,7 +30,7 @@ primary = "wakeup.timer.p50"
 budget = "30s"
 settle = "100ms"
 measure = "300ms"
-blocks = 6
+blocks = 10
 again_every = 0
 
 [[arm]]
