@@ -1,13 +1,19 @@
-//! A password: where it may come from, and that nobody sees it.
+//! Loads secrets (passwords, tokens, private keys) and keeps them out of logs and `Debug` output.
 //!
-//! From a file it is the first line, without its end (LF or CR LF; spaces count). The file is opened once and judged by what
-//! was opened: a plain file, not a link, of ours or root's, that nobody but its owner may read or write. It is not wiped
-//! from memory afterwards: who can read our memory can read the file.
+//! One rule for all of them, PostgreSQL's for private keys: a plain file of the caller's (or of the person behind sudo) with
+//! at most mode 600, or of root's with at most mode 640. Links are followed where root or the caller made them, because
+//! Kubernetes and certbot keep secrets behind links; every folder on the way is checked. Kubernetes writes a Secret with
+//! mode 644 by default, behind root's link `..data`, in a folder that only the pod sees: there others may read, not write.
+//! The checked descriptor is the one that is read.
+//!
+//! A password is the first line of its file, without its end (LF or CR LF; spaces count). It is not wiped from memory
+//! afterwards: a process that can read our memory can read the file.
 
-use crate::trust::{Caller, Distrust, Fault, Last};
-use rustix::fs::{FileType, Mode, OFlags};
-use std::ffi::OsStr;
+use crate::input::{self, InputError, Kind};
+use crate::trust::{Caller, Distrust, Fault, Last, Place};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::fmt;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -22,58 +28,86 @@ pub struct Secret(String);
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// It cannot be opened or read.
-    #[error("{0}: {1}")]
+    #[error("{0}: cannot be read: {1}")]
     Unreadable(PathBuf, std::io::Error),
-    /// A link may lead anywhere by the time it is followed.
-    #[error("{0}: a symbolic link; name the file it leads to")]
-    IsLink(PathBuf),
     /// A folder, a device, a pipe.
     #[error("{0}: no plain file")]
     NotPlain(PathBuf),
     /// Somebody else could have read it, or written it.
-    #[error("{path}: mode {mode:03o} lets others read or write it; chmod 600 {path}")]
+    #[error("{path}: mode {mode:03o} lets others read or write it; chmod {most:03o} {path}")]
     IsOpen {
         path: PathBuf,
         /// Its permissions.
         mode: u32,
+        /// Those it may have.
+        most: u32,
     },
     /// Neither the caller's nor root's.
-    #[error("{0}: belongs to user {1}, who is neither you nor root")]
-    IsForeign(PathBuf, u32),
+    #[error("{0}: belongs to user {1}, who is neither you nor root; chown {2} {0}")]
+    IsForeign(PathBuf, u32, u32),
     /// Somebody else can put another file in its place.
     #[error("{0}: {1}, and could put another file there; move it to a folder of yours or root's")]
     Way(PathBuf, Distrust),
     /// Empty first line, a NUL, no UTF-8, or far too long.
     #[error("{0}: {1}")]
     NoPassword(PathBuf, &'static str),
+    /// Too long, or with holes.
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// The bytes of a file with a secret that is no password: a private key.
+pub fn bytes(path: &Path, kind: Kind) -> Result<Vec<u8>, SecretError> {
+    let named = || path.to_path_buf();
+    input::look_and_read(open(path)?, path, kind).map_err(|why| match why {
+        InputError::Refused { error, .. } => SecretError::Unreadable(named(), error),
+        other => SecretError::Input(other),
+    })
+}
+
+/// Opens a file with a secret, by the rule at the head of this file.
+fn open(path: &Path) -> Result<File, SecretError> {
+    let named = || path.to_path_buf();
+    let caller = Caller::this_process().or_behind_sudo();
+    let place = caller.walk(path, Last::IsFollowed).map_err(|why| match why.fault {
+        Fault::Unopened(errno) => SecretError::Unreadable(why.path, errno.into()),
+        _ => SecretError::Way(path.into(), why),
+    })?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let unreadable = |e: rustix::io::Errno| SecretError::Unreadable(named(), e.into());
+    let fd = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty()).map_err(unreadable)?;
+    let stat = rustix::fs::fstat(&fd).map_err(unreadable)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(SecretError::NotPlain(named()));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if !caller.is_trusted(stat.st_uid) {
+        return Err(SecretError::IsForeign(named(), stat.st_uid, own));
+    }
+    let (allowed, most) = (allowed(&stat, &place), if stat.st_uid == own { 0o600 } else { 0o640 });
+    if stat.st_mode & 0o777 & !allowed != 0 {
+        return Err(SecretError::IsOpen { path: named(), mode: stat.st_mode & 0o777, most });
+    }
+    Ok(fd.into())
+}
+
+/// Permissions that a file may have. The owner's are the owner's business.
+fn allowed(stat: &Stat, place: &Place) -> u32 {
+    let others = match (stat.st_uid, place.is_of_kubernetes) {
+        (0, true) => 0o044,
+        (0, false) => 0o040,
+        _ => 0,
+    };
+    0o700 | others
 }
 
 impl Secret {
     /// The first line of a file that only its owner may read.
     pub fn from_file(path: &Path) -> Result<Secret, SecretError> {
         let named = || path.to_path_buf();
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let place = Caller::this_process().or_behind_sudo().walk(path, Last::Stays).map_err(|why| match why.fault {
-            Fault::Unopened(errno) => SecretError::Unreadable(why.path, errno.into()),
-            _ => SecretError::Way(path.into(), why),
-        })?;
-        let fd = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty()).map_err(|e| match e {
-            rustix::io::Errno::LOOP => SecretError::IsLink(named()),
-            e => SecretError::Unreadable(named(), e.into()),
-        })?;
-        let stat = rustix::fs::fstat(&fd).map_err(|e| SecretError::Unreadable(named(), e.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(SecretError::NotPlain(named()));
-        }
-        if stat.st_uid != 0 && stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(SecretError::IsForeign(named(), stat.st_uid));
-        }
-        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY");
-        if stat.st_mode & closed_bits(path, stat.st_uid, credentials.as_deref()) != 0 {
-            return Err(SecretError::IsOpen { path: named(), mode: stat.st_mode & 0o777 });
-        }
+        let file = open(path)?;
         let mut bytes = Vec::new();
-        let read = std::fs::File::from(fd).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|e| SecretError::Unreadable(named(), e))?;
         if bytes.len() as u64 > MAX_BYTES {
             return Err(SecretError::NoPassword(named(), "longer than 4096 bytes; is this a password file?"));
@@ -97,13 +131,6 @@ impl Secret {
     }
 }
 
-/// Permissions that nobody may have. What a service manager hands over (systemd's LoadCredential=) belongs to root, lies in a folder that only
-/// the service enters, and is let to the service's own user by an entry that shows as the group's.
-fn closed_bits(path: &Path, owner: u32, credentials: Option<&OsStr>) -> u32 {
-    let is_handed_over = owner == 0 && credentials.is_some_and(|folder| path.parent() == Some(Path::new(folder)));
-    if is_handed_over { 0o037 } else { 0o077 }
-}
-
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
@@ -122,15 +149,49 @@ mod tests {
         path
     }
 
+    /// As the kubelet and a service manager lay secrets out. Only root's files may be let to a group or, behind `..data`, to others.
     #[test]
-    fn a_credential_of_the_service_manager_may_show_a_group() {
-        let folder = Some(OsStr::new("/run/credentials/wakewatt-agent.service"));
-        let token = Path::new("/run/credentials/wakewatt-agent.service/token");
-        assert_eq!(closed_bits(token, 0, folder), 0o037);
-        assert_eq!(closed_bits(token, 1000, folder), 0o077, "not root's");
-        assert_eq!(closed_bits(token, 0, None), 0o077);
-        assert_eq!(closed_bits(Path::new("/run/credentials/wakewatt-agent.service-2/token"), 0, folder), 0o077);
-        assert_eq!(closed_bits(Path::new("/run/credentials/wakewatt-agent.service/../token"), 0, folder), 0o077);
+    fn a_mounted_secret_is_read_through_its_links_and_no_other_with_such_a_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path();
+        std::fs::create_dir(folder.join("..2026")).unwrap();
+        symlink("..2026", folder.join("..data")).unwrap();
+        symlink("..data/token", folder.join("token")).unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        let mut found = Vec::new();
+        for mode in [0o600, 0o440, 0o640, 0o644, 0o660, 0o646] {
+            file(&folder.join("..2026"), "token", b"x", mode);
+            let by = |path: PathBuf| Secret::from_file(&path).is_ok();
+            found.push((mode, by(folder.join("token")), by(folder.join("..2026/token"))));
+        }
+        let read = |mounted: bool, plain: bool| (mounted && is_root, plain && is_root);
+        let expected = [
+            (0o440, read(true, true)),
+            (0o640, read(true, true)),
+            (0o644, read(true, false)),
+            (0o660, (false, false)),
+            (0o646, (false, false)),
+        ];
+        assert_eq!(found[0], (0o600, true, true));
+        assert_eq!(found[1..], expected.map(|(mode, (mounted, plain))| (mode, mounted, plain)));
+        // The kubelet's folder: others may write, and nobody may remove what is not theirs.
+        file(&folder.join("..2026"), "token", b"x", 0o600);
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(Secret::from_file(&folder.join("token")).is_ok());
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(Secret::from_file(&folder.join("token")), Err(SecretError::Way(..))));
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused_with_what_to_type() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path(), "key", b"x", 0o600);
+        if !rustix::process::geteuid().is_root() || std::os::unix::fs::chown(&path, Some(1000), None).is_err() {
+            return;
+        }
+        let why = Secret::from_file(&path).unwrap_err().to_string();
+        assert!(why.contains("belongs to user 1000") && why.ends_with(&format!("chown 0 {}", path.display())), "{why}");
+        assert!(bytes(&path, input::KEY).is_err());
     }
 
     #[test]
@@ -147,17 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_a_link_or_no_file_is_refused() {
+    fn a_file_that_others_may_read_or_that_is_none_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        for mode in [0o640, 0o604, 0o620, 0o644] {
+        for mode in [0o660, 0o604, 0o620, 0o644] {
             let why = Secret::from_file(&file(folder.path(), "open", b"hunter2\n", mode)).unwrap_err();
             assert!(matches!(why, SecretError::IsOpen { mode: m, .. } if m == mode), "{mode:o}: {why}");
             assert!(!format!("{why} {why:?}").contains("hunter2") && why.to_string().contains("chmod 600"));
         }
-        let good = file(folder.path(), "good", b"x", 0o600);
         let link = folder.path().join("link");
-        symlink(&good, &link).unwrap();
-        assert!(matches!(Secret::from_file(&link), Err(SecretError::IsLink(_))));
+        symlink("open", &link).unwrap();
+        assert!(matches!(Secret::from_file(&link), Err(SecretError::IsOpen { .. })), "the mode is the file's");
         assert!(matches!(Secret::from_file(folder.path()), Err(SecretError::NotPlain(_))));
         let fifo = folder.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();

@@ -27,6 +27,20 @@ pub struct Distrust {
     pub fault: Fault,
 }
 
+impl Distrust {
+    /// What to type once the file was looked at.
+    pub fn remedy(&self) -> String {
+        let path = self.path.display();
+        match self.fault {
+            Fault::Owner(_) => format!("chown {} {path}", rustix::process::geteuid().as_raw()),
+            Fault::Everybody | Fault::Group(_) => format!("chmod go-w {path}"),
+            Fault::Link => format!("name the file that {path} leads to"),
+            Fault::SecondName => format!("take a copy of {path}"),
+            Fault::NoFile | Fault::Unopened(_) => format!("look at it: ls -l {path}"),
+        }
+    }
+}
+
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -76,8 +90,12 @@ impl Caller {
         self
     }
 
+    pub(crate) fn is_trusted(&self, uid: u32) -> bool {
+        self.users.contains(&uid)
+    }
+
     fn fault(&self, uid: u32, gid: u32, mode: RawMode) -> Option<Fault> {
-        if !self.users.contains(&uid) {
+        if !self.is_trusted(uid) {
             return Some(Fault::Owner(uid));
         }
         match (mode & 0o020 != 0, mode & 0o002 != 0) {
@@ -102,7 +120,7 @@ impl Caller {
 
     /// Opens a file for reading that a person has named; links are followed where somebody trusted has laid them.
     pub fn open(&self, path: &Path) -> Result<File, Distrust> {
-        let Place { folder, name, path } = self.walk(path, Last::IsFollowed)?;
+        let Place { folder, name, path, .. } = self.walk(path, Last::IsFollowed)?;
         let distrust = |fault| Distrust { path: path.clone(), fault };
         // Before opening: a tape rewinds and a watchdog starts when it is opened.
         let found = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| distrust(Fault::Unopened(e)))?;
@@ -117,7 +135,7 @@ impl Caller {
 
     /// Opens a file of wakewatt's own for reading: no link, and without a second name.
     pub fn open_kept(&self, path: &Path) -> Result<File, Distrust> {
-        let Place { folder, name, path } = self.walk(path, Last::Stays)?;
+        let Place { folder, name, path, .. } = self.walk(path, Last::Stays)?;
         self.open_at(&folder, &name, path, READ)
     }
 
@@ -134,7 +152,7 @@ impl Caller {
     pub fn open_folder(&self, path: &Path) -> Result<TrustedFolder, Distrust> {
         let is_handed_over = is_among(path, std::env::var_os("STATE_DIRECTORY").as_deref());
         let last = if is_handed_over { Last::IsFollowed } else { Last::Stays };
-        let Place { folder, name, path: whole } = self.walk(path, last)?;
+        let Place { folder, name, path: whole, .. } = self.walk(path, last)?;
         let distrust = |fault| Distrust { path: whole.clone(), fault };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&folder, &name, flags, Mode::empty()).map_err(|e| distrust(unopened(&folder, &name, e)))?;
@@ -149,15 +167,15 @@ impl Caller {
             std::path::absolute(path).map_err(|e| unopened(path, Errno::from_io_error(&e).unwrap_or(Errno::NOENT)))?;
         let mut rest: VecDeque<OsString> = whole.components().map(|c| c.as_os_str().into()).collect();
         let (mut at, mut n_links) = (openat(CWD, "/", STEP, Mode::empty()).map_err(|e| unopened(&whole, e))?, 0);
-        let mut here = PathBuf::from("/");
+        let (mut here, mut is_of_kubernetes) = (PathBuf::from("/"), false);
         loop {
             let Some(name) = rest.pop_front() else {
-                return Ok(Place { folder: at, name: ".".into(), path: here });
+                return Ok(Place { folder: at, name: ".".into(), path: here, is_of_kubernetes });
             };
             let there = here.join(&name);
             let is_last = rest.is_empty();
             if is_last && last == Last::Stays {
-                return Ok(Place { folder: at, name, path: there });
+                return Ok(Place { folder: at, name, path: there, is_of_kubernetes });
             }
             let next = openat(&at, &name, STEP, Mode::empty()).map_err(|e| unopened(&there, e))?;
             let stat = fstat(&next).map_err(|e| unopened(&there, e))?;
@@ -168,9 +186,10 @@ impl Caller {
                         return Err(unopened(&there, Errno::LOOP));
                     }
                     // Others' links lie in a sticky folder only: every other one on the way is closed to them.
-                    if !self.users.contains(&stat.st_uid) {
+                    if !self.is_trusted(stat.st_uid) {
                         return Err(Distrust { path: there, fault: Fault::Owner(stat.st_uid) });
                     }
+                    is_of_kubernetes |= stat.st_uid == 0 && name == KUBERNETES_LINK;
                     let text = readlinkat(&next, "", Vec::new()).map_err(|e| unopened(&there, e))?;
                     let text = Path::new(OsStr::from_bytes(text.as_bytes()));
                     text.components().rev().for_each(|c| rest.push_front(c.as_os_str().into()));
@@ -187,7 +206,7 @@ impl Caller {
                     }
                     (at, here) = (next, there);
                 }
-                _ if is_last => return Ok(Place { folder: at, name, path: there }),
+                _ if is_last => return Ok(Place { folder: at, name, path: there, is_of_kubernetes }),
                 _ => return Err(unopened(&there, Errno::NOTDIR)),
             }
         }
@@ -196,6 +215,8 @@ impl Caller {
 
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;
+/// Through it the kubelet exchanges all files of a volume at once.
+const KUBERNETES_LINK: &str = "..data";
 /// A step of the way needs no permission to read.
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Opening waits for nobody and makes nothing the terminal.
@@ -214,6 +235,8 @@ pub(crate) struct Place {
     pub(crate) name: OsString,
     /// For people.
     pub(crate) path: PathBuf,
+    /// Root's link `..data` led here: a Secret, a ConfigMap or a projected volume.
+    pub(crate) is_of_kubernetes: bool,
 }
 
 /// Is it one of the folders that a service manager has made (systemd.exec(5): separated by colons)?

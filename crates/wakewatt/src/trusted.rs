@@ -4,8 +4,9 @@
 //! write the file would be root. So a file is acted by only if it is root's, or that of the person behind sudo, and nobody
 //! else may write it. Looking at one (`tune plan`, `--dry-run`) does no harm and is free; so is what people do as themselves.
 
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, code_of};
 use anyhow::Result;
+use std::fs::File;
 use std::path::Path;
 use wakewatt_host::input::{self, Kind};
 use wakewatt_host::trust::{Caller, Fault};
@@ -25,15 +26,26 @@ pub(crate) fn text(name: &str, kind: Kind, used: Use) -> Result<String> {
     if !is_border {
         return Ok(input::read_text(Path::new(name), kind)?);
     }
-    let file = Caller::this_process().or_behind_sudo().open(Path::new(name)).map_err(|distrust| {
+    Ok(input::text_of(open(name)?, Path::new(name), kind)?)
+}
+
+/// A file that another program will act by for root. One that cannot be opened is left to that program's own message.
+pub(crate) fn check(name: &str) -> Result<()> {
+    match open(name) {
+        Err(why) if rustix::process::geteuid().is_root() && code_of(&why) == Code::Refused => Err(why),
+        _ => Ok(()),
+    }
+}
+
+fn open(name: &str) -> Result<File> {
+    Caller::this_process().or_behind_sudo().open(Path::new(name)).map_err(|distrust| {
         let code = if matches!(distrust.fault, Fault::Unopened(_)) { Code::BadFile } else { Code::Refused };
         let advice = match code {
             Code::Refused => format!(
-                "; root would act by it: read it, then take a copy of your own, sudo install -m 0644 {name} /root/"
+                "; root would act by it: read it, then take a copy of your own, sudo install -m 0600 {name} /root/"
             ),
             _ => String::new(),
         };
         Failure::error(code, format!("{distrust}{advice}"))
-    })?;
-    Ok(input::text_of(file, Path::new(name), kind)?)
+    })
 }

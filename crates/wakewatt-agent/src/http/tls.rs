@@ -1,4 +1,7 @@
-//! The encrypted way in: our certificate, and whose certificates we believe.
+//! TLS of the agent: its certificate and key, and the CAs whose clients are admitted.
+//!
+//! The key is read by the rule for secrets (`wakewatt_host::secret`). Certificate and CAs may be read by all and must belong to
+//! root or the agent's user, because whoever writes the CAs decides who is admitted.
 //!
 //! A certificate that has expired, or is not valid yet, is used all the same, because clients decide whom they believe, and told as well.
 //!
@@ -15,7 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
-use wakewatt_host::input::{self, InputError};
+use wakewatt_host::input::{self, InputError, Kind};
+use wakewatt_host::secret::{self, SecretError};
+use wakewatt_host::trust::{Caller, Distrust, Fault};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
@@ -28,6 +33,12 @@ pub enum TlsError {
     /// A file with certificates or the key.
     #[error(transparent)]
     File(#[from] InputError),
+    /// The key, which others could read or exchange.
+    #[error(transparent)]
+    Key(#[from] SecretError),
+    /// Certificate or CAs that somebody else writes.
+    #[error("{0}: the agent would admit whom its writer wants; {remedy}", remedy = .0.remedy())]
+    Distrusted(Distrust),
     /// What is in it.
     #[error("{}: {why}", path.display())]
     Certificate {
@@ -155,8 +166,18 @@ impl Validity {
 }
 
 fn read(files: &Files) -> Result<Bytes, TlsError> {
-    let clients = files.clients.as_deref().map(|file| input::read(file, input::CLIENTS)).transpose()?;
-    Ok(Bytes { chain: input::read(&files.chain, input::CHAIN)?, key: input::read(&files.key, input::KEY)?, clients })
+    let clients = files.clients.as_deref().map(|file| public(file, input::CLIENTS)).transpose()?;
+    let key = secret::bytes(&files.key, input::KEY)?;
+    Ok(Bytes { chain: public(&files.chain, input::CHAIN)?, key, clients })
+}
+
+/// A file that anybody may read, and nobody else may write.
+fn public(path: &Path, kind: Kind) -> Result<Vec<u8>, TlsError> {
+    let file = Caller::this_process().or_behind_sudo().open(path).map_err(|why| match why.fault {
+        Fault::Unopened(errno) => TlsError::File(InputError::Refused { path: why.path, kind, error: errno.into() }),
+        _ => TlsError::Distrusted(why),
+    })?;
+    Ok(input::look_and_read(file, path, kind)?)
 }
 
 fn configs(files: &Files, bytes: &Bytes) -> Result<Configs, TlsError> {
@@ -219,6 +240,11 @@ mod tests {
         made.is_ok_and(|made| made.status.success()).then(|| (fs::read(chain).unwrap(), fs::read(key).unwrap()))
     }
 
+    fn key_file(path: &Path, bytes: &[u8]) {
+        fs::write(path, bytes).unwrap();
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    }
+
     #[test]
     fn a_pair_that_does_not_fit_is_told_and_the_one_before_goes_on() {
         let dir = tempfile::tempdir().unwrap();
@@ -228,7 +254,7 @@ mod tests {
         };
         let files = Files { chain: dir.path().join("crt"), key: dir.path().join("key"), clients: None };
         fs::write(&files.chain, &first.0).unwrap();
-        fs::write(&files.key, &first.1).unwrap();
+        key_file(&files.key, &first.1);
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let lines = Arc::clone(&said);
         let say = Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_string()));
@@ -248,10 +274,57 @@ mod tests {
         fs::remove_file(&files.key).unwrap();
         look();
         assert!(teller.now().unwrap().contains("cannot be read"), "{teller:?}");
-        fs::write(&files.key, &next.1).unwrap();
+        key_file(&files.key, &next.1);
         look();
         assert_eq!(teller.now(), None);
         assert!(in_force() != before && said.lock().unwrap().last().unwrap() == "certificate: mended");
+    }
+
+    /// At the start they are refused, with what to type; later what was read before stays in force.
+    #[test]
+    fn a_key_that_others_read_and_cas_that_others_write_are_refused() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let dir = tempfile::tempdir().unwrap();
+        let Some((chain, key)) = pair(dir.path()) else {
+            skipped("agent::key_mode", Lacks::Program("openssl"), "no certificate to be had");
+            return;
+        };
+        let at = |name: &str| dir.path().join(name);
+        let files = Files { chain: at("crt"), key: at("key"), clients: Some(at("ca")) };
+        for (name, bytes) in [("crt", &chain), ("key", &key), ("ca", &chain)] {
+            fs::write(at(name), bytes).unwrap();
+        }
+        let mode = |name: &str, mode| fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+        mode("key", 0o600);
+        let is_root = rustix::process::geteuid().is_root();
+        type Spoilt<'a> = (&'static str, Box<dyn Fn() + 'a>, &'static str);
+        let mut spoilt: Vec<Spoilt<'_>> = vec![
+            ("key", Box::new(|| mode("key", 0o644)), "chmod 600"),
+            ("ca", Box::new(|| mode("ca", 0o666)), "chmod go-w"),
+            ("crt", Box::new(|| mode("crt", 0o646)), "chmod go-w"),
+        ];
+        if is_root {
+            let own = |name: &'static str, uid| chown(at(name), Some(uid), None).unwrap();
+            spoilt.push(("key", Box::new(move || own("key", 1000)), "chown 0"));
+            spoilt.push(("ca", Box::new(move || own("ca", 1000)), "chown 0"));
+        }
+        let teller = Teller::new("certificate", Arc::new(|_| {}));
+        let tls = Tls::open(files.clone(), teller.clone()).unwrap();
+        for (name, spoil, advice) in spoilt {
+            spoil();
+            let why = Tls::open(files.clone(), teller.clone()).unwrap_err().to_string();
+            let is_named = why.contains(&at(name).display().to_string()) && why.contains(advice);
+            assert!(is_named, "{name}: {why}");
+            tls.renew(&mut tls.held.lock().unwrap());
+            let told = teller.now().unwrap();
+            assert!(told.contains("the one before stays in force") && told.contains(advice), "{name}: {told}");
+            mode(name, if name == "key" { 0o600 } else { 0o644 });
+            if is_root {
+                chown(at(name), Some(0), None).unwrap();
+            }
+            tls.renew(&mut tls.held.lock().unwrap());
+            assert_eq!(teller.now(), None, "{name}");
+        }
     }
 
     #[test]
@@ -268,7 +341,7 @@ mod tests {
         };
         let files = Files { chain: dir.path().join("crt"), key: dir.path().join("key"), clients: None };
         fs::write(&files.chain, chain).unwrap();
-        fs::write(&files.key, key).unwrap();
+        key_file(&files.key, &key);
         let teller = Teller::new("certificate", Arc::new(|_| {}));
         let tls = Tls::open(files, teller.clone()).unwrap();
         assert_eq!(teller.now(), None);
@@ -284,7 +357,7 @@ mod tests {
     fn rubbish_is_no_certificate() {
         let dir = tempfile::tempdir().unwrap();
         let rubbish = dir.path().join("rubbish");
-        fs::write(&rubbish, "rubbish").unwrap();
+        key_file(&rubbish, b"rubbish");
         let files = Files { chain: rubbish.clone(), key: rubbish, clients: None };
         let why = Tls::open(files, Teller::new("certificate", Arc::new(|_| {}))).unwrap_err().to_string();
         assert!(why.contains("no certificate"), "{why}");

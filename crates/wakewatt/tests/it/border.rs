@@ -45,7 +45,11 @@ fn root_acts_by_no_file_that_others_may_write() {
     let line = PLAN.replacen("name = \"a\"\n", &line, 1);
     fs::write(&by_profile, line).unwrap();
     let profile_name = profile.to_str().unwrap();
-    let cases: [(&Path, Vec<&str>); 3] = [
+    let config = dir.path().join("kubeconfig");
+    fs::write(&config, "apiVersion: v1\n").unwrap();
+    let cluster = ["fleet", "collect", "--kubernetes", "--image", "x", "--kubeconfig", config.to_str().unwrap()];
+    let cases: [(&Path, Vec<&str>); 4] = [
+        (&config, [&cluster[..], &["-o", "collected"]].concat()),
         (&profile, vec!["tune", "apply", profile_name]),
         (&plan, vec!["experiment", plan.to_str().unwrap()]),
         (&profile, vec!["experiment", by_profile.to_str().unwrap()]),

@@ -75,12 +75,16 @@ fn cluster(args: &KubernetesArgs) -> Result<Option<Box<dyn Carrier>>> {
         ));
     };
     let terms = Terms { namespace: args.namespace.clone(), image, is_cordoning: args.cordon, ..Terms::default() };
-    Ok(Some(Box::new(Kubernetes::new(kubectl(args), terms))))
+    Ok(Some(Box::new(Kubernetes::new(kubectl(args)?, terms))))
 }
 
 /// How kubectl is called.
-pub(super) fn kubectl(args: &KubernetesArgs) -> Kubectl {
-    Kubectl { context: args.context.clone(), kubeconfig: args.kubeconfig.clone(), ..Kubectl::default() }
+pub(super) fn kubectl(args: &KubernetesArgs) -> Result<Kubectl> {
+    // It may name a program that kubectl starts.
+    if let Some(file) = &args.kubeconfig {
+        trusted::check(&file.to_string_lossy())?;
+    }
+    Ok(Kubectl { context: args.context.clone(), kubeconfig: args.kubeconfig.clone(), ..Kubectl::default() })
 }
 
 /// What could not be carried, as an end of the program.

@@ -36,7 +36,7 @@ pub(super) fn key(args: &RolloutArgs) -> Result<Option<Key>> {
 pub(super) fn book(args: &RolloutArgs, who: &str) -> Result<Box<dyn Book>> {
     let cluster = &args.kubernetes;
     let opened = if cluster.kubernetes && args.book.is_none() {
-        let open = ClusterBook::open(reach::kubectl(cluster), &cluster.namespace, IN_CLUSTER, who, key(args)?);
+        let open = ClusterBook::open(reach::kubectl(cluster)?, &cluster.namespace, IN_CLUSTER, who, key(args)?);
         open.map(|book| Box::new(book) as Box<dyn Book>)
     } else {
         Folder::open(&folder_of(args)?, who, key(args)?).map(|book| Box::new(book) as Box<dyn Book>)
@@ -48,7 +48,7 @@ pub(super) fn book(args: &RolloutArgs, who: &str) -> Result<Box<dyn Book>> {
 pub(super) fn kept(args: &RolloutArgs) -> Result<Rollout> {
     let cluster = &args.kubernetes;
     if cluster.kubernetes && args.book.is_none() {
-        let found = ClusterBook::look(reach::kubectl(cluster), &cluster.namespace, IN_CLUSTER);
+        let found = ClusterBook::look(reach::kubectl(cluster)?, &cluster.namespace, IN_CLUSTER);
         let place = format!("configmap {}/{IN_CLUSTER}", cluster.namespace);
         let none =
             || Failure::error(Code::BadFile, format!("{place}: not there; no rollout was begun in this namespace"));
