@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
-use wakewatt_host::input::{self, InputError, Kind};
+use wakewatt_host::authorities::{self, AuthorityError};
+use wakewatt_host::input;
 use wakewatt_host::secret::{self, SecretError};
-use wakewatt_host::trust::{Caller, Distrust, Fault};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
@@ -30,15 +30,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// Why the way cannot be encrypted.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file with certificates or the key.
+    /// A file with certificates.
     #[error(transparent)]
-    File(#[from] InputError),
+    File(#[from] AuthorityError),
     /// The key, which others could read or exchange.
     #[error(transparent)]
     Key(#[from] SecretError),
-    /// Certificate or CAs that somebody else writes.
-    #[error("{0}: the agent would admit whom its writer wants; {remedy}", remedy = .0.remedy())]
-    Distrusted(Distrust),
     /// What is in it.
     #[error("{}: {why}", path.display())]
     Certificate {
@@ -166,18 +163,9 @@ impl Validity {
 }
 
 fn read(files: &Files) -> Result<Bytes, TlsError> {
-    let clients = files.clients.as_deref().map(|file| public(file, input::CLIENTS)).transpose()?;
+    let clients = files.clients.as_deref().map(|file| authorities::trusted(file, input::CLIENTS)).transpose()?;
     let key = secret::bytes(&files.key, input::KEY)?;
-    Ok(Bytes { chain: public(&files.chain, input::CHAIN)?, key, clients })
-}
-
-/// A file that anybody may read, and nobody else may write.
-fn public(path: &Path, kind: Kind) -> Result<Vec<u8>, TlsError> {
-    let file = Caller::this_process().or_behind_sudo().open(path).map_err(|why| match why.fault {
-        Fault::Unopened(errno) => TlsError::File(InputError::Refused { path: why.path, kind, error: errno.into() }),
-        _ => TlsError::Distrusted(why),
-    })?;
-    Ok(input::look_and_read(file, path, kind)?)
+    Ok(Bytes { chain: authorities::trusted(&files.chain, input::CHAIN)?, key, clients })
 }
 
 fn configs(files: &Files, bytes: &Bytes) -> Result<Configs, TlsError> {

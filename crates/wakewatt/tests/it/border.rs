@@ -48,7 +48,12 @@ fn root_acts_by_no_file_that_others_may_write() {
     let config = dir.path().join("kubeconfig");
     fs::write(&config, "apiVersion: v1\n").unwrap();
     let cluster = ["fleet", "collect", "--kubernetes", "--image", "x", "--kubeconfig", config.to_str().unwrap()];
-    let cases: [(&Path, Vec<&str>); 4] = [
+    let (ssh_config, nodes) = (dir.path().join("ssh_config"), dir.path().join("nodes"));
+    fs::write(&ssh_config, "Host *\n").unwrap();
+    fs::write(&nodes, "127.0.0.1\n").unwrap();
+    let (nodes, named) = (nodes.to_str().unwrap(), ssh_config.to_str().unwrap());
+    let cases: [(&Path, Vec<&str>); 5] = [
+        (&ssh_config, vec!["fleet", "collect", "--ssh", nodes, "--ssh-config", named, "-o", "collected"]),
         (&config, [&cluster[..], &["-o", "collected"]].concat()),
         (&profile, vec!["tune", "apply", profile_name]),
         (&plan, vec!["experiment", plan.to_str().unwrap()]),

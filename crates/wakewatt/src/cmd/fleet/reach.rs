@@ -36,6 +36,10 @@ fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
     let Some(name) = &args.ssh else { return Ok(None) };
     let text = trusted::text(name, input::HOSTS, Use::Acting)?;
     let nodes = hosts::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{name}: {why}")))?;
+    // Its ProxyCommand is run; ssh itself checks the default file only.
+    if let Some(file) = &args.ssh_config {
+        trusted::check(&file.to_string_lossy())?;
+    }
     let options = Options {
         config: args.ssh_config.clone(),
         is_sudo: args.sudo,
