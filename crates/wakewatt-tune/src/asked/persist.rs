@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::systemd;
 use std::io;
 use std::path::{Path, PathBuf};
-use wakewatt_host::input::{self, InputError};
+use wakewatt_host::store::{Disk, Store};
 
 /// The profile and the units; what is there already is looked at under `root`.
 pub(super) fn add(asked: &Asked, root: &Path, to: &mut Steps) -> Result<(), OrderError> {
@@ -39,13 +39,15 @@ pub(super) fn add(asked: &Asked, root: &Path, to: &mut Steps) -> Result<(), Orde
     Ok(())
 }
 
-/// What an earlier transaction keeps.
+/// What earlier transactions have set for every boot: it is written again, so it must not be somebody else's.
 fn kept(file: &Path) -> Result<Profile, OrderError> {
-    let text = input::read_text(file, input::PROFILE).map_err(|error| match error {
-        InputError::Refused { error, .. } => error,
-        other => io::Error::other(other),
-    });
-    profile::kept(text).map_err(|why| OrderError::Refused(format!("{}: {why}", systemd::BOOT_PROFILE)))
+    let refused = |why: String| OrderError::Refused(format!("{}: {why}", systemd::BOOT_PROFILE));
+    let text = match Disk.load(file) {
+        Ok(Some(bytes)) => String::from_utf8(bytes).map_err(io::Error::other),
+        Ok(None) => Err(io::ErrorKind::NotFound.into()),
+        Err(why) => return Err(refused(why.what)),
+    };
+    profile::kept(text).map_err(refused)
 }
 
 /// What is kept stays kept, unless this says otherwise of the same place; with what it is all about.

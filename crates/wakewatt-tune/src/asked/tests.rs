@@ -61,6 +61,19 @@ fn without_systemd_the_profile_is_kept_and_what_else_to_do_is_said() {
 }
 
 #[test]
+fn a_boot_profile_that_others_may_write_is_not_added_to() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join(systemd::BOOT_PROFILE.trim_start_matches('/'));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "format = 1\n[set]\n\"freq.epb\" = 0\n").unwrap();
+    let add = || persist::add(&asked("performance"), root.path(), &mut Steps::default());
+    assert!(add().is_ok());
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    let why = add().unwrap_err().to_string();
+    assert!(why.contains(systemd::BOOT_PROFILE) && why.contains("may be written by everybody"), "{why}");
+}
+
+#[test]
 fn what_is_enabled_already_is_not_disabled_by_undo() {
     let root = tempfile::tempdir().unwrap();
     let under = |path: &str| root.path().join(path.trim_start_matches('/'));

@@ -135,6 +135,19 @@ fn a_kept_run_of_somebody_else_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_rollouts_state_that_others_may_write_is_not_shown_as_its_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state.json");
+    fs::write(&state, "{}").unwrap();
+    let status = || run(&["fleet", "rollout", "--status", "--book", dir.path().to_str().unwrap()]);
+    mode(&state, 0o666);
+    let refused = status();
+    assert!(refused.code == Some(4) && refused.err.contains("may be written by everybody"), "{refused:?}");
+    mode(&state, 0o644);
+    assert!(!status().err.contains("may be written"));
+}
+
+#[test]
 fn strange_words_for_the_kernel_need_a_persons_word_and_are_told_loudly() {
     let tree = fixtures().join("boot/grub-debian-12/before");
     let dir = tempfile::tempdir().unwrap();

@@ -10,8 +10,8 @@ use wakewatt_carry::book::Book;
 use wakewatt_carry::book::cluster::ClusterBook;
 use wakewatt_carry::book::folder::{Folder, STATE};
 use wakewatt_fleet::rollout::state::Rollout;
-use wakewatt_host::input;
 use wakewatt_host::secret::Secret;
+use wakewatt_host::store::{Disk, Store};
 
 /// The Lease and the ConfigMap of a namespace's rollout.
 const IN_CLUSTER: &str = "wakewatt-rollout";
@@ -56,7 +56,8 @@ pub(super) fn kept(args: &RolloutArgs) -> Result<Rollout> {
         return Rollout::from_bytes(&bytes).map_err(|why| Failure::error(Code::BadFile, format!("{place}: {why}")));
     }
     let path = folder_of(args)?.join(STATE);
-    let bytes = input::read(&path, input::KEPT)
-        .map_err(|why| Failure::error(Code::BadFile, format!("{why}; no rollout was begun with this book (--book)")))?;
+    let bad = |why: String| Failure::error(Code::BadFile, why);
+    let none = || bad(format!("{}: not there; no rollout was begun with this book (--book)", path.display()));
+    let bytes = Disk.load(&path).map_err(|why| bad(why.to_string()))?.ok_or_else(none)?;
     Rollout::from_bytes(&bytes).map_err(|why| Failure::error(Code::BadFile, format!("{}: {why}", path.display())))
 }
