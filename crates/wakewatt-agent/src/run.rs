@@ -71,6 +71,8 @@ pub struct Started {
     pub no_payers_because: Option<String>,
     /// Why the past is not kept.
     pub no_history_because: Option<String>,
+    /// Segments of the history that others can write, and that are passed over.
+    pub doubted_history: Vec<String>,
     /// What was given up.
     pub guards: Arc<[Guarded]>,
 }
@@ -101,6 +103,7 @@ pub fn run(plan: Plan, door: Door, told: impl FnOnce(&Started), lent: Lent<impl 
             trace_gaps: engine.trace_gaps().to_vec(),
             no_payers_because: engine.no_payers_because().map(str::to_string),
             no_history_because: engine.no_history_because().map(str::to_string),
+            doubted_history: engine.doubted_history(),
             guards: engine.confined().map(|confined| confined.guards.clone()).unwrap_or_default(),
         };
         let confined = engine.confined().cloned();

@@ -16,6 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Not to be believed.
@@ -158,6 +159,25 @@ impl Caller {
         let fd = openat(&folder, &name, flags, Mode::empty()).map_err(|e| distrust(unopened(&folder, &name, e)))?;
         self.look(&fd, FileType::Directory).map_err(distrust)?;
         Ok(TrustedFolder { fd, path: path.into(), caller: self.clone() })
+    }
+
+    /// For reading what somebody else's program wrote: can anybody but its owner, root and the caller write to this folder, to
+    /// the way there or to these files in it? The first such place.
+    pub fn others_write(mut self, folder: &Path, files: &[&str]) -> Option<Distrust> {
+        // What cannot be opened is no finding: reading reports it better.
+        let is_finding = |why: &Distrust| !matches!(why.fault, Fault::Unopened(_));
+        self.users.push(std::fs::metadata(folder).ok()?.uid());
+        let place = match self.walk(folder, Last::IsFollowed) {
+            Ok(place) => place,
+            Err(why) => return Some(why).filter(is_finding),
+        };
+        let distrust = |path: PathBuf| move |fault| Distrust { path, fault };
+        let of_folder = self.fault_of(&fstat(&place.folder).ok()?).map(distrust(folder.into()));
+        let of_file = |name: &&str| {
+            let stat = statat(&place.folder, *name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            self.fault_of(&stat).map(distrust(folder.join(name)))
+        };
+        of_folder.or_else(|| files.iter().find_map(of_file))
     }
 
     /// The folder that holds what a path names, reached from the root with every folder on the way looked at.
@@ -367,6 +387,35 @@ mod tests {
             std::os::unix::fs::lchown(&link, Some(1000), Some(1000)).unwrap();
             let through = caller.open(&link.join("plan")).map(drop).map_err(|d| (d.path, d.fault));
             assert_eq!(through, Err((link, Fault::Owner(1000))));
+        }
+    }
+
+    #[test]
+    fn a_reader_is_told_who_else_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, file) = (dir.path().join("h"), dir.path().join("h/x"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&file, "x").unwrap();
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let found = |path: &Path| Caller::this_process().others_write(path, &["x"]).map(|why| (why.path, why.fault));
+        assert_eq!((found(&folder), found(&dir.path().join("none"))), (None, None));
+        let link = dir.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert_eq!(found(&link), None, "a person may name a link");
+        mode(&file, 0o666);
+        assert_eq!(found(&folder), Some((file.clone(), Fault::Everybody)));
+        mode(&folder, 0o1777);
+        assert_eq!(found(&folder), Some((folder.clone(), Fault::Everybody)), "others may add files");
+        mode(&folder, 0o755);
+        mode(&file, 0o644);
+        mode(dir.path(), 0o777);
+        assert_eq!(found(&folder), Some((dir.path().into(), Fault::Everybody)));
+        mode(dir.path(), 0o755);
+        let is_given = |path: &Path| std::os::unix::fs::chown(path, Some(1000), None).is_ok();
+        if rustix::process::geteuid().is_root() && is_given(&file) {
+            assert_eq!(found(&folder), Some((file.clone(), Fault::Owner(1000))));
+            assert!(is_given(&folder));
+            assert_eq!(found(&folder), None, "an agent of another user wrote all of it");
         }
     }
 

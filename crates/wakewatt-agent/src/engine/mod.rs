@@ -467,6 +467,11 @@ impl Engine {
         self.history.trouble()
     }
 
+    /// Segments of the history that others can write, and that are passed over.
+    pub fn doubted_history(&self) -> Vec<String> {
+        self.history.doubts()
+    }
+
     /// Settings and findings, where they are due; was more read than files that tell of a change?
     fn look(&mut self) -> bool {
         // With the reading that comes about then, which may be a moment early.

@@ -51,6 +51,12 @@ impl Keeping {
         self.trouble.as_deref()
     }
 
+    /// Segments of the folder that are passed over, with why.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let doubts = self.ring.iter().flat_map(|ring| ring.doubts());
+        doubts.map(|why| format!("{why}: passed over; look at it, then remove it or {}", why.remedy())).collect()
+    }
+
     /// The end.
     pub(crate) fn finish(&mut self) {
         if let Some(ring) = &mut self.ring {

@@ -22,8 +22,8 @@ pub use change::Change;
 pub use format::{Moment, Reader, Trouble as FormatTrouble};
 pub(crate) use keeping::Keeping;
 pub use play::HistoryPlayer;
-pub(crate) use ring::began_ms;
-pub use ring::{Limits, Ring, Trouble, segments, segments_since};
+pub use ring::{Limits, Ring, Trouble, others_write, segments, segments_since};
+pub(crate) use ring::{began_ms, read_own};
 pub(crate) use series::Series;
 
 /// Longer than this between two moments, and the agent did not run: it keeps one at least every 60 seconds.

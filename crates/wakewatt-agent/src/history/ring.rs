@@ -4,6 +4,7 @@
 //! old, and when it has its share of the limit, so that what is dropped is always the oldest sixteenth, or less: a segment is read whole, so it has a limit of its own. Nothing is ever written into a file that was there.
 //! What cannot be written ends the keeping, not the agent: a full disk, a folder that went. It also ends while there is still room for others:
 //! the file system must keep a share free, which is looked at with every moment. For want of room it ends a segment only; the next one may begin later.
+//! Segments that others wrote or may write are passed over, and named: they may say anything.
 //! Two agents would drop each other's segments, so a folder is held by one of them.
 //!
 //! Others may tidy up: with every moment it is looked whether folder and segment still have their names. A segment that is gone is followed by a new one, a folder
@@ -13,6 +14,7 @@ use super::change::{Change, Settings};
 use super::flat::{numbers, value};
 use super::format::{MAGIC, Reader, Writer};
 use crate::metric::Page;
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use std::time::Duration;
 use thiserror::Error;
 use wakewatt_host::input;
 use wakewatt_host::place::{Folder, PlaceError};
-use wakewatt_host::trust::{Caller, Distrust};
+use wakewatt_host::trust::{Caller, Distrust, Fault, TrustedFolder};
 
 /// What a segment's name ends with; before it stands when it began, in milliseconds since 1970.
 const END: &str = ".history";
@@ -133,6 +135,8 @@ pub struct Ring {
     settings: Option<Settings>,
     /// Was that kept by this agent?
     is_own: bool,
+    /// Why segments that were there are not believed.
+    doubts: Vec<Distrust>,
 }
 
 /// The segment that is written to.
@@ -152,15 +156,20 @@ impl Ring {
     pub fn open(folder: &Path, limits: Limits) -> Result<Ring, Trouble> {
         let folder = Folder::make(folder)?;
         // Whoever may write there could tell us any past, and see to it that nothing is kept.
-        Caller::this_process().or_behind_sudo().open_folder(folder.path())?;
+        let trusted = Caller::this_process().or_behind_sudo().open_folder(folder.path())?;
         let lock = held(&folder)?;
         let finished = segments(folder.path()).into_iter().filter_map(|path| {
             let n_bytes = std::fs::metadata(&path).ok()?.len();
             Some((path.file_name()?.to_str()?.to_string(), n_bytes))
         });
         let finished = finished.collect();
-        let settings = last_settings(folder.path());
-        Ok(Ring { folder, _lock: lock, limits, open: None, finished, settings, is_own: false })
+        let (settings, doubts) = last_settings(&trusted);
+        Ok(Ring { folder, _lock: lock, limits, open: None, finished, settings, is_own: false, doubts })
+    }
+
+    /// Why segments that were there are not believed.
+    pub(super) fn doubts(&self) -> &[Distrust] {
+        &self.doubts
     }
 
     /// Keeps a page. After an error other than a want of room nothing more should be asked of it.
@@ -270,23 +279,48 @@ impl Ring {
     }
 }
 
-/// What was set at the last moment that a folder holds.
-fn last_settings(folder: &Path) -> Option<Settings> {
-    let newest = segments(folder).into_iter().rev();
-    newest.filter_map(|path| input::read(&path, input::HISTORY).ok()).find_map(|bytes| {
-        let mut reader = Reader::new(&bytes).ok()?;
-        let mut last = None;
-        while let Some(moment) = reader.next_moment() {
-            last = Some(moment.clone());
+/// What was set at the last moment that a folder holds; and which segments are not believed.
+fn last_settings(folder: &TrustedFolder) -> (Option<Settings>, Vec<Distrust>) {
+    let (mut last, mut doubts) = (None, Vec::new());
+    for name in folder.names().unwrap_or_default().iter().rev().filter(|name| began_ms(Path::new(name)).is_some()) {
+        match folder.open(name, OFlags::empty()) {
+            Ok(file) if last.is_none() => last = settings_at_end(file, Path::new(name)),
+            // A folder or a link of that name is none of ours.
+            Err(why) if !matches!(why.fault, Fault::Unopened(_) | Fault::NoFile | Fault::Link) => doubts.push(why),
+            _ => {}
         }
-        let last = last?;
-        let known = last
-            .values
-            .iter()
-            .enumerate()
-            .filter_map(|(id, number)| Some((reader.names[id].as_str(), value((*number)?, reader.tens[id]))));
-        Some(Settings::of(last.wall_ms, known))
-    })
+    }
+    (last, doubts)
+}
+
+fn settings_at_end(file: File, name: &Path) -> Option<Settings> {
+    let bytes = input::look_and_read(file, name, input::HISTORY).ok()?;
+    let mut reader = Reader::new(&bytes).ok()?;
+    let mut last = None;
+    while let Some(moment) = reader.next_moment() {
+        last = Some(moment.clone());
+    }
+    let last = last?;
+    let known = last
+        .values
+        .iter()
+        .enumerate()
+        .filter_map(|(id, number)| Some((reader.names[id].as_str(), value((*number)?, reader.tens[id]))));
+    Some(Settings::of(last.wall_ms, known))
+}
+
+/// The bytes of a segment of the agent's own history; others' are refused.
+pub(crate) fn read_own(path: &Path) -> Result<Vec<u8>, String> {
+    let file = Caller::this_process().or_behind_sudo().open_kept(path).map_err(|why| why.to_string())?;
+    input::look_and_read(file, path, input::HISTORY).map_err(|why| why.to_string())
+}
+
+/// Whether others can write to a history or to its segments, in one line for whoever reads it.
+pub fn others_write(folder: &Path) -> Option<String> {
+    let all = segments(folder);
+    let names: Vec<&str> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let why = Caller::this_process().or_behind_sudo().others_write(folder, &names)?;
+    Some(format!("others can write in {}, so what it says may be theirs ({why})", folder.display()))
 }
 
 /// When a segment began, from its name.
@@ -427,6 +461,7 @@ mod tests {
             finished: Vec::new(),
             settings: None,
             is_own: true,
+            doubts: Vec::new(),
             open: Some(Open {
                 name: "full".into(),
                 file: File::options().write(true).open("/dev/full").unwrap(),
@@ -513,6 +548,36 @@ mod tests {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
         let why = Ring::open(&folder, ROOMY).unwrap_err();
         assert!(why.to_string().contains("may be written by everybody") && !why.is_want_of_room(), "{why}");
+    }
+
+    #[test]
+    fn a_segment_of_others_decides_nothing_and_is_named() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let dir = tempfile::tempdir().unwrap();
+        let write = |at_ms, governor| {
+            let mut ring = Ring::open(dir.path(), ROOMY).unwrap();
+            ring.push(at_ms, &page(1, governor)).unwrap();
+            ring.doubts().iter().map(Distrust::to_string).collect::<Vec<_>>()
+        };
+        write(1_000, "menu");
+        write(2_000, "teo");
+        let newest = segments(dir.path()).pop().unwrap();
+        let mode = |mode| std::fs::set_permissions(&newest, PermissionsExt::from_mode(mode)).unwrap();
+        assert_eq!(others_write(dir.path()), None);
+        mode(0o666);
+        let said = others_write(dir.path()).unwrap();
+        assert!(said.contains("what it says may be theirs") && said.contains("may be written by everybody"), "{said}");
+        let doubts = write(3_000, "menu");
+        assert!(doubts.len() == 1 && doubts[0].contains(newest.to_str().unwrap()), "{doubts:?}");
+        let bytes = read_own(&segments(dir.path()).pop().unwrap()).unwrap();
+        let mut reader = Reader::new(&bytes).unwrap();
+        while reader.next_moment().is_some() {}
+        assert!(reader.changes.is_empty(), "menu before as now: the segment in between is not believed");
+        assert!(read_own(&newest).unwrap_err().contains("may be written by everybody"));
+        mode(0o644);
+        if rustix::process::geteuid().is_root() && chown(&newest, Some(1000), None).is_ok() {
+            assert!(read_own(&newest).unwrap_err().contains("belongs to user 1000"));
+        }
     }
 
     #[test]

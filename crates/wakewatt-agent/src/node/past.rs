@@ -4,7 +4,7 @@
 //! which nothing was seen has no value: the agent did not run, or the series was not known.
 
 use crate::history::query::{Answer, Query, ask, percentile};
-use crate::history::{Change, MOST_GAP_MS, Series, segments, segments_since};
+use crate::history::{Change, MOST_GAP_MS, Series, read_own, segments, segments_since};
 use crate::metric::names;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use wakewatt_core::arrange::Arrange as _;
-use wakewatt_host::input;
 
 /// Of a history that is long enough.
 const LONG_MS: u64 = 6 * 3_600_000;
@@ -108,9 +107,7 @@ impl Past {
         // One after the other: together they may be larger than what the service may hold.
         let held = || {
             unread.borrow_mut().clear();
-            files.iter().filter_map(|path| {
-                input::read(path, input::HISTORY).map_err(|why| unread.borrow_mut().push(why.to_string())).ok()
-            })
+            files.iter().filter_map(|path| read_own(path).map_err(|why| unread.borrow_mut().push(why)).ok())
         };
         let past = Past::of(held, from_ms, step_ms);
         let mut unread = unread.into_inner();

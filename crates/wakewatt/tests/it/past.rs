@@ -1,7 +1,7 @@
 //! The memory of an agent: played, asked for as tables, compared; what a kill and a full disk leave of it, and who held a limit that changed.
 
 use crate::agent::{Agent, soon, tree, value, write};
-use crate::tool::{Said, is_root, run, wakewatt};
+use crate::tool::{NOBODY, Said, is_root, run, wakewatt};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -74,6 +74,30 @@ fn a_history_plays_like_a_recording() {
     let rest = play(&["--json"]);
     let n = documents(&rest).len();
     assert!(rest.err.contains("damaged") && (121..238).contains(&n), "{n}: {}", rest.err);
+}
+
+/// Reading is free, also what another user's agent wrote; who else may have written it is said once.
+#[test]
+fn a_history_that_others_can_write_is_read_and_said_so() {
+    let dir = tempfile::tempdir().unwrap();
+    kept(dir.path());
+    let folder = dir.path().to_str().unwrap();
+    let asked: [&[&str]; 3] = [
+        &["agent", "query", "wakewatt_pressure_ratio", "--history", folder, "--until", "2026-11-20T11:30:00Z"],
+        &["compare", "--at", "2026-11-20 10:10", "--and", "2026-11-20T11:30:00Z", "--history", folder],
+        &["watch", "--once", "--play", folder],
+    ];
+    let warnings = || asked.map(|args| fine(args).err.matches("others can write in").count());
+    assert_eq!(warnings(), [0, 0, 0]);
+    fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    assert_eq!(warnings(), [1, 1, 1]);
+    fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    if is_root() && std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).is_ok() {
+        for segment in segments(dir.path()) {
+            std::os::unix::fs::chown(segment, Some(NOBODY), None).unwrap();
+        }
+        assert_eq!(warnings(), [0, 0, 0], "the agent of another user");
+    }
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub(super) fn run(args: &QueryArgs) -> Result<Code> {
         let why = format!("{}: holds no history; make one with: wakewatt agent --history DIR", args.history.display());
         return Err(Failure::error(Code::BadFile, why));
     }
+    if let Some(why) = wakewatt_agent::history::others_write(&args.history) {
+        output::remark(&why);
+    }
     let to_ms = args.until.unwrap_or_else(now_ms);
     let is_percentile = args.percentile.is_some();
     let query = Query {

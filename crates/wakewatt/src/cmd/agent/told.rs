@@ -11,6 +11,7 @@ pub(super) fn started(started: &Started, place: &str) {
     if let Some(why) = &started.no_history_because {
         output::remark(&format!("the past is not kept: {why}"));
     }
+    started.doubted_history.iter().for_each(|why| output::remark(&format!("history: {why}")));
     for one in started.guards.iter() {
         let guard = one.guard.replace('_', " ");
         match (&one.kept, &one.not_because) {

@@ -20,6 +20,9 @@ pub(super) fn run(args: &CompareArgs, at_ms: u64, style: Style) -> Result<Code> 
     if !(20_000..=86_400_000).contains(&window_ms) {
         return Err(Failure::error(Code::Usage, "--window: give 20s to 24h"));
     }
+    if let Some(why) = wakewatt_agent::history::others_write(&args.history) {
+        output::remark(&why);
+    }
     let asked = Asked { a_ms: at_ms, b_ms: args.and, window_ms };
     let found = beside(&args.history, asked, &mut output::remark)?;
     if args.json {

@@ -101,6 +101,9 @@ fn open(args: &WatchArgs) -> Result<Feed> {
 fn played(folder: &Path, since_ms: Option<u64>) -> Result<Box<dyn Played>> {
     #[cfg(feature = "agent")]
     if HistoryPlayer::is_history(folder) {
+        if let Some(why) = wakewatt_agent::history::others_write(folder) {
+            crate::output::remark(&why);
+        }
         let mut remark = |line: &str| crate::output::remark(line);
         return Ok(Box::new(HistoryPlayer::open(folder, since_ms.unwrap_or(0), &mut remark)?));
     }
