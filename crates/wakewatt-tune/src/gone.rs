@@ -9,7 +9,7 @@
 
 use wakewatt_core::cpuset::CpuSet;
 use wakewatt_core::units::Cpu;
-use wakewatt_host::sink::Sink;
+use wakewatt_host::sink::{Sink, SinkError};
 
 /// Where a missing file's setting is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub enum Missing {
     /// Nobody knows.
     Unknown,
 }
+
+/// How often a CPU may go or come back between two looks at the same file.
+pub(crate) const TRIES: usize = 3;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 /// Folders whose entries come and go as devices do, and whose settings go with them.
@@ -57,6 +60,22 @@ pub fn judge(sink: &dyn Sink, path: &str) -> Missing {
             Missing::Gone(format!("{folder}{name} is not there any more"))
         }
         _ => Missing::Unknown,
+    }
+}
+
+/// A file's value; none where it is of a CPU that is offline or gone.
+pub(crate) fn value(sink: &dyn Sink, path: &str) -> Result<Option<String>, SinkError> {
+    let mut tries = 0..TRIES;
+    loop {
+        match sink.read(path) {
+            Ok(value) => return Ok(Some(value)),
+            Err(error) if error.is_absent => match judge(sink, path) {
+                Missing::Gone(_) | Missing::Away(_) if cpu_of(path).is_some() => return Ok(None),
+                _ if tries.next().is_some() => {}
+                _ => return Err(error),
+            },
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! path, and one module here; to add a scheme, write the module and its line in [`LiveSink::write`] and `read` (and
 //! `remove`, where it can be absent by our doing).
 
+use rustix::io::Errno;
 use std::path::PathBuf;
 
 mod attribute;
@@ -67,13 +68,16 @@ impl LiveSink {
 }
 
 /// The error of a refused system call, in the operating system's words.
-fn fail(path: &str, error: rustix::io::Errno) -> SinkError {
+fn fail(path: &str, error: Errno) -> SinkError {
     let what = std::io::Error::from_raw_os_error(error.raw_os_error()).to_string();
-    SinkError {
-        path: path.into(),
-        what,
-        is_absent: matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NODEV),
-    }
+    SinkError { path: path.into(), what, is_absent: matches!(error, Errno::NOENT | Errno::NODEV | Errno::NXIO) }
+}
+
+/// The same of a file that was to be read. cpufreq answers EBUSY for a policy whose CPUs are all offline.
+fn unread(path: &str, error: Errno) -> SinkError {
+    let is_of_cpu = path.trim_start_matches("choice:").starts_with("/sys/devices/system/cpu/");
+    let SinkError { path, what, is_absent } = fail(path, error);
+    SinkError { path, what, is_absent: is_absent || (is_of_cpu && error == Errno::BUSY) }
 }
 
 /// An error of our own.

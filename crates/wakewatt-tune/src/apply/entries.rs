@@ -3,10 +3,11 @@
 //! Beside what was asked for there is what the kernel may move along (`About::moves`), so that undo restores it too.
 
 use super::order::{FileChange, Order};
+use crate::gone::{self, Missing};
 use crate::journal::Entry;
 use crate::knob::{Host, Stage};
 use crate::knobs;
-use crate::resolve::Step;
+use crate::resolve::{Change, Step};
 use std::collections::BTreeSet;
 use wakewatt_host::sink::{Sink, SinkError};
 
@@ -16,6 +17,20 @@ pub(crate) fn read_before(sink: &dyn Sink, path: &str) -> Result<Option<String>,
         Err(e) if e.is_absent => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// What is put back later. Of a CPU that has gone since the plan was made, the value that was read then: it keeps it.
+fn first_value(sink: &dyn Sink, change: &Change) -> Result<Option<String>, SinkError> {
+    let mut now = read_before(sink, &change.path)?;
+    for _ in 0..gone::TRIES {
+        match now {
+            None if matches!(gone::judge(sink, &change.path), Missing::Away(_)) => return Ok(change.before.clone()),
+            // It may have come back between the two looks.
+            None => now = read_before(sink, &change.path)?,
+            Some(_) => break,
+        }
+    }
+    Ok(now)
 }
 
 pub(super) fn file_entries(sink: &dyn Sink, order: &Order<'_>) -> Result<Vec<Entry>, SinkError> {
@@ -50,7 +65,7 @@ pub(crate) fn add_entries(
             }
             listed.insert(change.path.clone());
             let ours = vec![Some(change.to.clone())];
-            let mut entry = Entry::new(&change.path, read_before(sink, &change.path)?, ours);
+            let mut entry = Entry::new(&change.path, first_value(sink, change)?, ours);
             (entry.name, entry.stage) = (step.request.name.clone(), step.stage);
             entries.push(entry);
         }

@@ -202,7 +202,8 @@ impl<'a> Session<'a> {
         let report = self.back();
         self.held.clear();
         self.is_entered = !report.is_complete();
-        if report.is_complete() { Ok(()) } else { Err(report.left().join("; ")) }
+        // What an offline CPU holds is put back at the end, or when it has come back.
+        if report.is_settled() { Ok(()) } else { Err(report.left().join("; ")) }
     }
 
     fn back(&mut self) -> UndoReport {
@@ -278,5 +279,50 @@ mod tests {
             assert!(report.is_complete() && report.kept_journal.is_none(), "{report:?}");
             assert_eq!((machine.snapshot("/var"), Journal::all(&machine, folder).0.len()), (before, 0), "{script}");
         }
+    }
+
+    fn request() -> Vec<Request> {
+        vec![Request::new("idle.state.C6", Place::Everywhere, "off")]
+    }
+
+    /// What it holds comes back with it, and is put back then.
+    #[test]
+    fn a_cpu_that_goes_and_comes_between_the_turns_ends_no_session() {
+        let machine = SimulatedMachine::new(&(cpus::policies("acpi-cpufreq", &[]) + &cpus::idle_states()));
+        let before = machine.snapshot("/var");
+        let hands = Hands { source: &machine, sink: &machine, store: &machine, runner: &machine };
+        let sets =
+            vec![SettingSet::default(), SettingSet { requests: request(), command: None }, SettingSet::default()];
+        let owner = Owner { boot_id: machine.boot_id(), pid: 1, ..Owner::default() };
+        let folder = Path::new("/var/lib/wakewatt/open");
+        for goes_at in 0..sets.len() {
+            let mut session = Session::begin(hands, &owner, folder, "test", sets.clone(), None, "").unwrap();
+            for at in 0..sets.len() {
+                if at == goes_at {
+                    machine.take_offline(1);
+                }
+                session.enter(at).unwrap();
+            }
+            session.leave().unwrap();
+            machine.bring_online(1);
+            for at in 0..sets.len() {
+                session.enter(at).unwrap();
+            }
+            let report = session.end();
+            assert!(report.is_complete() && report.kept_journal.is_none(), "{goes_at}: {report:?}");
+            assert_eq!(machine.snapshot("/var"), before, "{goes_at}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_goes_before_its_values_are_journaled_is_put_back_to_what_was_read() {
+        let machine = SimulatedMachine::new(&(cpus::policies("acpi-cpufreq", &[]) + &cpus::idle_states()));
+        let host = Host::read(&machine);
+        let resolved = resolve(&host, &request());
+        machine.take_offline(1);
+        let mut entries = Vec::new();
+        add_entries(&mut entries, &host, &machine, &resolved.steps).unwrap();
+        let of_cpu_1: Vec<_> = entries.iter().filter(|e| e.path.contains("/cpu1/")).collect();
+        assert!(!of_cpu_1.is_empty() && of_cpu_1.iter().all(|e| e.before.as_deref() == Some("0")), "{entries:?}");
     }
 }

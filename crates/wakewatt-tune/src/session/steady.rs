@@ -7,6 +7,7 @@
 //! along) goes the long way, which inherits nothing.
 
 use crate::apply::{SettingResult, judge};
+use crate::gone;
 use crate::hands::Hands;
 use crate::journal::Journal;
 use crate::knob::{Reversible, Stage};
@@ -52,7 +53,7 @@ fn is_steady(knob: &str) -> bool {
 /// The files that do not hold what was found, with what they were last seen to hold, by our doing.
 pub(super) type Held = BTreeMap<String, String>;
 
-/// Leads from what is held to a set. After an error it is not known how far it came: the caller undoes.
+/// Leads from what is held to a set. A CPU that is offline is passed over: it keeps what it has, and runs nothing. After an error it is not known how far it came: the caller undoes.
 pub(super) fn turn(hands: Hands<'_>, journal: &mut Journal, held: &mut Held, to: &Steady) -> Result<(), String> {
     let found: BTreeMap<String, String> =
         journal.entries.iter().filter_map(|e| Some((e.path.clone(), e.before.clone()?))).collect();
@@ -61,7 +62,7 @@ pub(super) fn turn(hands: Hands<'_>, journal: &mut Journal, held: &mut Held, to:
     for path in paths {
         let before = found.get(&path).ok_or_else(|| format!("{path}: is not in the journal"))?;
         let expected = held.get(&path).unwrap_or(before);
-        let now = hands.sink.read(&path).map_err(|e| e.to_string())?;
+        let Some(now) = gone::value(hands.sink, &path).map_err(|e| e.to_string())? else { continue };
         if now != *expected {
             return Err(format!("{path}: somebody else has set it to {now:?}"));
         }
@@ -75,8 +76,18 @@ pub(super) fn turn(hands: Hands<'_>, journal: &mut Journal, held: &mut Held, to:
         }
     }
     for (path, target) in back.into_iter().chain(on) {
-        hands.sink.write(&path, &target.to).map_err(|e| e.to_string())?;
-        let now = hands.sink.read(&path).map_err(|e| e.to_string())?;
+        let written = hands.sink.write(&path, &target.to);
+        // One that goes now keeps what was written, if that came in time.
+        let Some(now) = gone::value(hands.sink, &path).map_err(|e| e.to_string())? else {
+            if written.is_ok() {
+                match found.get(&path) == Some(&target.to) {
+                    true => held.remove(&path),
+                    false => held.insert(path, target.to),
+                };
+            }
+            continue;
+        };
+        written.map_err(|e| e.to_string())?;
         let is_kept = now == target.to || matches!(judge(&target.name, &target.to, &now), SettingResult::Clamped(_));
         if !is_kept {
             return Err(format!("{path}: wrote {:?}, reads back {now:?}", target.to));
