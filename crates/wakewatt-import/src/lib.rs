@@ -113,13 +113,24 @@ impl Imported {
 }
 
 /// Reads the texts as one machine.
-pub fn import(mut inputs: Vec<Input>) -> Imported {
+pub fn import(inputs: Vec<Input>) -> Imported {
+    import_while(inputs, &mut |_, _| true)
+}
+
+/// The same as long as `goes_on` says so, which is asked before each text with how many have been read of how many. What is
+/// left out then is said in a remark.
+pub fn import_while(mut inputs: Vec<Input>, goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Imported {
     // The kernel's own files say most, so they come first.
     inputs.sort_by_key(|input| !matches!(input, Input::Text { path: Some(_), .. }));
     let mut taken = Taken { facts: Facts::new(), ..Taken::default() };
     let mut document = Document::default();
     let mut texts: Vec<EventText> = Vec::new();
-    for input in inputs {
+    let n_inputs = inputs.len();
+    for (n_read, input) in inputs.into_iter().enumerate() {
+        if !goes_on(n_read, n_inputs) {
+            taken.remark(format!("{n_read} of {n_inputs} texts were read, the kernel's own files first; time was up"));
+            break;
+        }
         let file = u32::try_from(taken.facts.names.len()).unwrap_or(u32::MAX);
         match input {
             Input::Text { name, path, bytes } => {

@@ -3,19 +3,24 @@
 //!
 //! A long text of events is read line by line; everything else is taken whole, as far as any tool prints. A folder or an archive that
 //! holds the reports of several hosts is refused with their names until one is chosen, because two hosts must not become one.
+//!
+//! All of it has a minute: 64 GiB of zeros are a few KiB when packed, and a folder may hold a million files. Two thirds of it may
+//! go by until the texts are gathered. What is left out then is counted, said at once and in the document, and the rest is read.
+//! A text of events that is named itself may take longer: it is as long as somebody has recorded.
 
 use crate::exit::{Code, Failure};
+use crate::output;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use std::io::{BufRead, Cursor, Read};
+use std::io::{BufRead, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wakewatt_host::{material, recorded};
 use wakewatt_import::archive::{Wanted, host_of, is_inner, is_tar, wanted};
 use wakewatt_import::events::are_events;
 use wakewatt_import::plain::decoded;
-use wakewatt_import::{Imported, Input, import, tar};
+use wakewatt_import::{Imported, Input, import_while, tar};
 use wakewatt_words::{spoken, word};
 
 /// By so much of it a text is told.
@@ -26,8 +31,14 @@ const MAX_WHOLE: u64 = 64 << 20;
 const MAX_TAKEN: usize = 1 << 30;
 /// Remarks and hosts that are kept of them.
 const MAX_REMARKS: usize = 1000;
-/// Archives are read for so long, all of them together: 64 GiB of zeros are a few KiB when packed.
+/// Texts that are kept of them: each takes some KiB until it is read. 576 CPUs have 120,000 files.
+const MAX_TEXTS: usize = 250_000;
+/// So long may all of it take.
 const LONGEST: Duration = Duration::from_secs(60);
+/// Progress is shown from here on.
+const LONG: Duration = Duration::from_secs(1);
+/// What to do about a time that is up.
+const SMALLER: &str = "unpack it and give the files that matter, or a smaller folder";
 /// Archives inside one another, and how many are opened.
 const MAX_DEPTH: usize = 3;
 const MAX_INNER: usize = 64;
@@ -42,39 +53,56 @@ struct Timed<'a, R> {
     n_bytes: u64,
 }
 
-/// When reading began, for how long it may last, and who is told how far it is.
+/// How long it has taken, for how long it may, and where progress is shown.
 struct Clock {
-    began_at: Instant,
+    elapsed: Box<dyn Fn() -> Duration>,
     longest: Duration,
     bar: Progress,
 }
 
 impl Clock {
     fn start(longest: Duration) -> Clock {
-        Clock { began_at: Instant::now(), longest, bar: Progress::start("import") }
+        let began_at = Instant::now();
+        Clock::by(longest, move || began_at.elapsed())
+    }
+
+    fn by(longest: Duration, elapsed: impl Fn() -> Duration + 'static) -> Clock {
+        Clock { elapsed: Box::new(elapsed), longest, bar: Progress::start("import") }
+    }
+
+    /// Texts are gathered for so long; the rest is for reading them.
+    fn longest_gathering(&self) -> Duration {
+        self.longest * 2 / 3
+    }
+
+    /// Is the time for gathering over? Says how far it is.
+    fn ends_gathering(&self, words: impl FnOnce() -> String) -> bool {
+        self.ends(self.longest_gathering(), words)
+    }
+
+    /// Is the time for all of it over?
+    fn ends_reading(&self, words: impl FnOnce() -> String) -> bool {
+        self.ends(self.longest, words)
+    }
+
+    fn ends(&self, after: Duration, words: impl FnOnce() -> String) -> bool {
+        let spent = (self.elapsed)();
+        if spent >= LONG {
+            self.bar.set(spent.as_secs_f64() / self.longest.as_secs_f64(), &words());
+        }
+        spent > after
     }
 }
 
 impl<R: Read> Read for Timed<'_, R> {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let spent = self.clock.began_at.elapsed();
-        if spent > self.clock.longest {
-            let why = format!(
-                "reading archives took longer than {} s; unpack it and give the files that matter",
-                self.clock.longest.as_secs()
-            );
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
+        if self.clock.ends_gathering(|| format!("{} MiB unpacked", self.n_bytes >> 20)) {
+            let s = self.clock.longest_gathering().as_secs();
+            let why = format!("unpacking took longer than {s} s; {SMALLER}");
+            return Err(std::io::Error::new(ErrorKind::TimedOut, why));
         }
         let n = self.content.read(bytes)?;
-        let before = self.n_bytes;
         self.n_bytes += n as u64;
-        // Told every 64 MiB: telling takes time as well.
-        if before >> 26 != self.n_bytes >> 26 {
-            self.clock.bar.set(
-                spent.as_secs_f64() / self.clock.longest.as_secs_f64(),
-                &format!("{} MiB unpacked", self.n_bytes >> 20),
-            );
-        }
         Ok(n)
     }
 }
@@ -90,6 +118,8 @@ struct Gathered<'a> {
     n_bytes: usize,
     n_inner: usize,
     remarks: Vec<String>,
+    /// What was left out because time was up.
+    cuts: Vec<String>,
 }
 
 /// Reads all of them as one host; of several, the one whose name holds `host`.
@@ -104,9 +134,20 @@ pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
             return Ok(Imported::of_host(tree));
         }
     }
-    let clock = Clock::start(LONGEST);
-    let mut all = Gathered::new(host, &clock);
-    for file in files {
+    let imported = read_by(&Clock::start(LONGEST), files, host)?;
+    imported.1.iter().for_each(|cut| output::remark(cut));
+    Ok(imported.0)
+}
+
+/// What was read, and what was left out because time was up.
+fn read_by(clock: &Clock, files: &[PathBuf], host: Option<&str>) -> Result<(Imported, Vec<String>)> {
+    let mut all = Gathered::new(host, clock);
+    for (n_read, file) in files.iter().enumerate() {
+        let so_far = || format!("{n_read} of {} files and folders", files.len());
+        if n_read > 0 && clock.ends_gathering(so_far) {
+            all.cut(format!("{} were read; time was up: give fewer", so_far()));
+            break;
+        }
         let before = (all.inputs.len(), all.roots.len());
         if file.is_dir() && !is_standard_input(file) {
             all.folder(file)?
@@ -129,15 +170,25 @@ pub(crate) fn read(files: &[PathBuf], host: Option<&str>) -> Result<Imported> {
     let n_all = all.inputs.len();
     let inputs: Vec<Input> = all.inputs.into_iter().filter(|(of, _)| is_of_it(of)).map(|(_, input)| input).collect();
     let n_left = n_all - inputs.len();
-    let mut imported = import(inputs);
+    let mut cuts = all.cuts;
+    let mut imported = import_while(inputs, &mut |n, of| {
+        let ends = clock.ends_reading(|| format!("{n} of {of} texts read"));
+        if ends {
+            let s = clock.longest.as_secs();
+            cuts.push(format!("{n} of {of} texts were read within {s} s; {SMALLER}"));
+        }
+        !ends
+    });
     imported.document.remarks.extend(all.remarks);
+    // First, because lists of remarks are cut.
+    imported.document.remarks.splice(0..0, cuts.iter().cloned());
     if n_left > 0 {
         imported
             .document
             .remarks
             .push(format!("{n_left} texts that are not of this host, or of no host by their place, were left out"));
     }
-    Ok(imported)
+    Ok((imported, cuts))
 }
 
 /// The host that is read, of those that there are.
@@ -205,9 +256,15 @@ impl Gathered<'_> {
         }
     }
 
+    fn cut(&mut self, text: String) {
+        if self.cuts.len() < MAX_INNER {
+            self.cuts.push(text);
+        }
+    }
+
     fn new<'b>(host: Option<&'b str>, clock: &'b Clock) -> Gathered<'b> {
-        let (inputs, roots, remarks) = (Vec::new(), BTreeSet::new(), Vec::new());
-        Gathered { clock, inputs, roots, host, n_bytes: 0, n_inner: 0, remarks }
+        let (inputs, roots) = (Vec::new(), BTreeSet::new());
+        Gathered { clock, inputs, roots, host, n_bytes: 0, n_inner: 0, remarks: Vec::new(), cuts: Vec::new() }
     }
 
     fn is_read(&mut self, root: Option<&String>) -> bool {
@@ -242,14 +299,14 @@ impl Gathered<'_> {
             return bad(format!("packed with {packing}, which is not read here; {what_to_do}"));
         }
         if are_events(&mut decoded(&front).lines()) {
-            self.cut(name, ended, &front)?;
+            self.ended(name, ended, &front)?;
             let lines: Box<dyn BufRead> = Box::new(Cursor::new(front).chain(text));
             self.inputs.push((root, Input::Events { name: name.into(), lines }));
             return Ok(());
         }
         let rest = text.take((MAX_WHOLE + 1).saturating_sub(front.len() as u64)).read_to_end(&mut front);
         ended = ended.or(rest.err());
-        self.cut(name, ended, &front)?;
+        self.ended(name, ended, &front)?;
         if front.len() as u64 > MAX_WHOLE {
             return bad(format!("longer than {} MiB, and no text of events", MAX_WHOLE >> 20));
         }
@@ -262,7 +319,7 @@ impl Gathered<'_> {
     }
 
     /// Says that a file ended too early; an error where nothing came out of it.
-    fn cut(&mut self, name: &str, ended: Option<std::io::Error>, front: &[u8]) -> Result<()> {
+    fn ended(&mut self, name: &str, ended: Option<std::io::Error>, front: &[u8]) -> Result<()> {
         match ended {
             Some(error) if front.is_empty() => Err(error).with_context(|| format!("{name}: cannot be read")),
             Some(error) => {
@@ -275,8 +332,9 @@ impl Gathered<'_> {
 
     /// All of an archive; `within` is the host that its own place says.
     fn archive(&mut self, content: &mut dyn Read, name: &str, within: Option<String>, depth: usize) {
-        let mut n_over = 0;
+        let (mut n_over, mut n_many, mut n_seen) = (0u64, 0u64, 0u64);
         let ended = tar::walk(content, &mut |entry, size, body| {
+            n_seen += 1;
             if is_inner(entry) {
                 let root = within.clone().or_else(|| host_of(entry)).or_else(|| Some(entry.to_string()));
                 self.inner(body, &format!("{name}:{entry}"), root, depth);
@@ -287,6 +345,10 @@ impl Gathered<'_> {
             if !self.is_read(root.as_ref()) {
                 return Ok(());
             }
+            if self.inputs.len() >= MAX_TEXTS {
+                n_many += 1;
+                return Ok(());
+            }
             let room = (MAX_TAKEN - self.n_bytes.min(MAX_TAKEN)) as u64;
             // Half a file would be read as a whole one.
             if size.min(want.max_bytes) > room {
@@ -295,8 +357,17 @@ impl Gathered<'_> {
             }
             self.taken(format!("{name}:{entry}"), root, want, &mut body.take(room))
         });
-        if let Err(error) = ended {
-            self.remark(format!("{name}: {error}; what stood before it was read"));
+        match ended {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                self.cut(format!("{name}: {error}; {n_seen} files of it were looked at, of how many is not known"));
+            }
+            Err(error) => self.remark(format!("{name}: {error}; what stood before it was read")),
+            Ok(()) => {}
+        }
+        if n_many > 0 {
+            self.cut(format!(
+                "{name}: {n_many} of {n_seen} files were left out, because {MAX_TEXTS} are read; {SMALLER}"
+            ));
         }
         if n_over > 0 {
             let most = MAX_TAKEN >> 20;
@@ -341,10 +412,19 @@ impl Gathered<'_> {
 
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let shown = folder.display();
-        for entry in material::below(folder)? {
-            let (path, name) = (folder.join(&entry), format!("{shown}/{entry}"));
-            let inner = is_inner(&entry).then(|| host_of(&entry).unwrap_or_else(|| entry.clone()));
-            let want = wanted(&entry);
+        let entries = material::below(folder)?;
+        for (n_seen, entry) in entries.iter().enumerate() {
+            let so_far = || format!("{n_seen} of {} files looked at", entries.len());
+            let is_full = self.inputs.len() >= MAX_TEXTS;
+            if is_full || self.clock.ends_gathering(so_far) {
+                let s = self.clock.longest_gathering().as_secs();
+                let why = if is_full { format!("of which {MAX_TEXTS} are read") } else { format!("within {s} s") };
+                self.cut(format!("{shown}: {}, {why}; give the files that matter, or a smaller folder", so_far()));
+                break;
+            }
+            let (path, name) = (folder.join(entry), format!("{shown}/{entry}"));
+            let inner = is_inner(entry).then(|| host_of(entry).unwrap_or_else(|| entry.clone()));
+            let want = wanted(entry);
             let root = inner.clone().or_else(|| want.as_ref()?.root.clone());
             if (inner.is_none() && want.is_none()) || !self.is_read(root.as_ref()) {
                 continue;
@@ -386,29 +466,52 @@ mod tests {
         head
     }
 
-    /// Zeros without end, a thousand pieces a second.
-    struct Slow;
-
-    impl Read for Slow {
-        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-            std::thread::sleep(Duration::from_millis(1));
-            bytes.fill(0);
-            Ok(bytes.len())
-        }
+    /// Every look at it takes so long.
+    fn clock(longest: Duration, look: Duration) -> Clock {
+        let spent = std::cell::Cell::new(Duration::ZERO);
+        Clock::by(longest, move || {
+            spent.set(spent.get() + look);
+            spent.get()
+        })
     }
 
     #[test]
     fn an_archive_without_end_is_read_for_its_time_and_what_came_before_is_kept() {
-        let clock = Clock::start(Duration::from_secs(2));
+        let clock = clock(Duration::from_secs(3), Duration::from_millis(1));
         let mut all = Gathered::new(None, &clock);
         let mut front = head("proc/cmdline", 5);
         front.extend(b"quiet");
         front.resize(1024, 0);
         front.extend(head("huge", 4 << 30));
-        let content = Cursor::new(front).chain(Slow);
+        let content = Cursor::new(front).chain(std::io::repeat(0));
         all.archive(&mut Timed { content, clock: &clock, n_bytes: 0 }, "a.tar", None, 1);
         assert_eq!(all.inputs.len(), 1);
-        assert!(all.remarks[0].contains("longer than 2 s") && all.remarks[0].contains("what stood before it was read"));
-        assert!(clock.began_at.elapsed() < Duration::from_secs(60));
+        assert!(all.cuts[0].contains("longer than 2 s") && all.cuts[0].contains("2 files of it"), "{:?}", all.cuts);
+    }
+
+    /// As many looks as there are files would take longer than the time; how many were read is said.
+    #[test]
+    fn a_folder_of_many_files_is_read_for_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("proc/irq");
+        for n in 0..100 {
+            std::fs::create_dir_all(folder.join(n.to_string())).unwrap();
+            std::fs::write(folder.join(format!("{n}/smp_affinity_list")), "0\n").unwrap();
+        }
+        let clock = clock(Duration::from_secs(60), Duration::from_secs(1));
+        let (imported, cuts) = read_by(&clock, &[dir.path().into()], None).unwrap();
+        assert!(cuts[0].contains("40 of 100 files looked at, within 40 s; give the files"), "{cuts:?}");
+        assert_eq!(imported.document.remarks[..cuts.len()], cuts);
+        assert!((15..=20).contains(&imported.document.files.len()), "{}", imported.document.files.len());
+        assert!(cuts[1].contains("of 40 texts were read within 60 s"), "{cuts:?}");
+    }
+
+    #[test]
+    fn what_takes_no_time_is_read_whole_and_nothing_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("proc")).unwrap();
+        std::fs::write(dir.path().join("proc/cmdline"), "quiet\n").unwrap();
+        let (imported, cuts) = read_by(&clock(LONGEST, Duration::ZERO), &[dir.path().into()], None).unwrap();
+        assert_eq!((imported.document.files.len(), cuts), (1, Vec::new()));
     }
 }
