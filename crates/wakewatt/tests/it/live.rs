@@ -248,6 +248,37 @@ fn a_run_that_is_frozen_and_thawed_ends_as_any_other() {
     assert!(medians.iter().all(|ns| *ns < 1e8), "{medians:?}");
 }
 
+/// The same of `experiment`, whose variants and workload are the plan's.
+#[test]
+fn an_experiment_that_is_frozen_and_thawed_ends_as_any_other() {
+    let name = "an_experiment_that_is_frozen_and_thawed_ends_as_any_other";
+    let Some(_machine) = machine(name) else { return };
+    let Some(group) = Group::make("frozen-experiment") else {
+        return skipped(name, Lacks::Here, "no control groups of version 2 to freeze");
+    };
+    let (dir, before) = (tempfile::tempdir().unwrap(), state());
+    let run_dir = dir.path().join("run");
+    let mut command = wakewatt(&["experiment", "idle", "--json", "--seed", "1", "--budget", "60s", "--run-dir"]);
+    let experiment = Running(command.arg(&run_dir).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    group.write("cgroup.procs", &experiment.pid().to_string());
+    // Once while it is prepared and twice while it measures.
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_secs(4));
+        group.write("cgroup.freeze", "1");
+        std::thread::sleep(Duration::from_secs(3));
+        group.write("cgroup.freeze", "0");
+    }
+    let said = experiment.end();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(state(), before);
+    let document = assert_valid(&validator("experiment"), "experiment", &said.out);
+    let blocks = document["run"]["blocks"].as_array().unwrap();
+    let values: Vec<f64> =
+        blocks.iter().filter(|b| b["is_rejected"].is_null()).filter_map(|b| b["values"][0].as_f64()).collect();
+    assert!(values.len() * 2 >= blocks.len() && !values.is_empty(), "{} of {} count", values.len(), blocks.len());
+    assert!(values.iter().all(|ns| *ns < 1e8), "{values:?}");
+}
+
 /// Waits until the experiment has lifted the limit, so that a kill hits it at the worst moment.
 fn wait_for_lifted(doctor: &Running) -> u32 {
     let file = limit_file(1);
