@@ -227,7 +227,7 @@ fn no_option_that_takes_a_path_is_left_out() {
     assert!(untried.is_empty() && known > 100, "{known}: {untried:#?}");
 }
 
-fn walk(command: &clap::Command, path: &str, each: &mut dyn FnMut(&str, &clap::Arg)) {
+pub fn walk(command: &clap::Command, path: &str, each: &mut dyn FnMut(&str, &clap::Arg)) {
     command
         .get_arguments()
         .filter(|argument| argument.get_action().takes_values())

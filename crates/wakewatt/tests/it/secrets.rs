@@ -1,6 +1,7 @@
 //! What wakewatt looks up, and whom it tells: names without the machine's libraries, passwords to nobody else.
 
-use crate::tool::{PROGRAM, Said, run, said, wakewatt};
+use crate::paths::walk;
+use crate::tool::{NOBODY, PROGRAM, Said, is_root, run, said, wakewatt};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -86,6 +87,77 @@ fn a_password_does_not_go_out_over_plain_http() {
     assert!(!here.err.contains("unencrypted") && !here.out.contains("unencrypted"), "{here:?}");
     let allowed = with_password(&[&words[..], &["--meter", "redfish", "--plain-http-password"]].concat());
     assert!(!format!("{allowed:?}").contains("unencrypted"), "{allowed:?}");
+}
+
+/// Each option that takes a secret, where a command reads it. `SECRET` stands for its file.
+const TAKES_SECRET: &[&str] = &[
+    "agent --listen 127.0.0.1:0 --token-file SECRET",
+    "agent --listen 127.0.0.1:0 --tls-cert OTHER --tls-key SECRET",
+    "agent --listen 127.0.0.1:0 --otlp https://127.0.0.1:1 --otlp-header-file SECRET",
+    "measure power --for 1ms --meter redfish --redfish https://127.0.0.1:1 --redfish-user u --redfish-password-file SECRET",
+    "bios show --redfish https://127.0.0.1:1 --redfish-user u --redfish-password-file SECRET",
+    "fleet collect -o FOLDER --bmc OTHER --bmc-user u --bmc-password-file SECRET",
+    "fleet compare --prometheus http://127.0.0.1:1 --token-file SECRET",
+    "fleet rollout --audit-check OTHER --sign-key SECRET",
+    "load shop --database postgres://u@127.0.0.1/x --database-password-file SECRET --quick",
+];
+/// Read by another program: kubectl. Root passes on none that others can write (border.rs).
+const OF_OTHERS: &str = "kubeconfig";
+
+#[test]
+fn a_secret_that_others_may_read_or_have_written_is_refused_whatever_the_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (secret, other, folder) = (at("secret"), at("other"), at("folder"));
+    fs::write(&secret, format!("{PASSWORD}: {PASSWORD}\n")).unwrap();
+    fs::write(&other, "node1 bmc=https://127.0.0.1:1\n").unwrap();
+    let mode = |mode| fs::set_permissions(&secret, fs::Permissions::from_mode(mode)).unwrap();
+    let refused = |advice: &str| {
+        for template in TAKES_SECRET {
+            let words = template.split(' ').map(|word| match word {
+                "SECRET" => secret.as_str(),
+                "OTHER" => other.as_str(),
+                "FOLDER" => folder.as_str(),
+                word => word,
+            });
+            // Should it be taken, an agent would run.
+            let mut command = Command::new("timeout");
+            let said = said(command.args(["30", PROGRAM]).args(words).stdin(Stdio::null()));
+            let is_named = said.err.contains(&format!("{advice} {secret}"));
+            assert!(matches!(said.code, Some(2 | 4)) && is_named, "{template}: {said:?}");
+            assert!(!format!("{said:?}").contains(PASSWORD), "{template}: {said:?}");
+        }
+    };
+    mode(0o644);
+    refused("chmod 600");
+    mode(0o602);
+    refused("chmod 600");
+    mode(0o600);
+    if is_root() && std::os::unix::fs::chown(&secret, Some(NOBODY), None).is_ok() {
+        refused("chown 0");
+    }
+}
+
+#[test]
+fn no_option_that_takes_a_secret_is_left_out() {
+    const WORDS: &[&str] = &["password", "token", "key", "secret", "header", "credential", "kubeconfig"];
+    let (mut untried, mut n_known) = (Vec::new(), 0);
+    walk(&<wakewatt::cli::Cli as clap::CommandFactory>::command(), "", &mut |command, argument| {
+        let Some(long) = argument.get_long() else { return };
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let takes_file = argument.get_value_names().unwrap_or_default().iter().any(|name| name == "FILE");
+        let is_secret = WORDS.iter().any(|word| long.contains(word)) || help.contains("mode 600");
+        if !takes_file || !is_secret {
+            return;
+        }
+        n_known += 1;
+        let option = format!("--{long}");
+        let is_tried = TAKES_SECRET.iter().any(|template| template.contains(&format!("{option} SECRET")));
+        if !is_tried && long != OF_OTHERS {
+            untried.push(format!("{command} {option}"));
+        }
+    });
+    assert!(untried.is_empty() && n_known >= TAKES_SECRET.len(), "{n_known}: {untried:#?}");
 }
 
 #[test]
