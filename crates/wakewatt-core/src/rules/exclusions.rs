@@ -2,7 +2,7 @@
 //!
 //! Rules are written one by one, and each is easily right by itself while two of them contradict each other on one host. So
 //! a rule states what its finding takes for granted as types, [`excludes`] is the table of what rules out what, and
-//! `core/tests/every_host.rs` holds the findings of every recorded and edited host against it.
+//! `core/tests/every_host/` holds the findings of every recorded and edited host against it.
 
 use super::{Answer, RULES, Rule};
 use crate::cpuset::CpuSet;
