@@ -1,6 +1,7 @@
 //! Which CAs are trusted: those in a file the user names, else the distribution's.
 //!
-//! A named file belongs to root or the caller and nobody else may write it: its writer decides which certificates are accepted.
+//! A named file must belong to root or the caller and must not be writable by others: a CA added to it could impersonate
+//! any server.
 //!
 //! One reader for everybody who speaks TLS (meters, the shop's database). The file is read as all are that the user names
 //! ([`crate::input`]); what its PEM means is the caller's parser's business.

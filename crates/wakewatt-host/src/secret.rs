@@ -1,13 +1,13 @@
 //! Loads secrets (passwords, tokens, private keys) and keeps them out of logs and `Debug` output.
 //!
-//! One rule for all of them, PostgreSQL's for private keys: a plain file of the caller's (or of the person behind sudo) with
-//! at most mode 600, or of root's with at most mode 640. Links are followed where root or the caller made them, because
-//! Kubernetes and certbot keep secrets behind links; every folder on the way is checked. Kubernetes writes a Secret with
-//! mode 644 by default, behind root's link `..data`, in a folder that only the pod sees: there others may read, not write.
-//! The checked descriptor is the one that is read.
+//! One rule for all of them, the one PostgreSQL has for private keys: a regular file, owned by the caller (or the user
+//! behind sudo) with mode 600 or less, or owned by root with mode 640 or less. Symbolic links are followed if root or
+//! the caller owns them, because Kubernetes and certbot use them; every directory on the path is checked. Kubernetes
+//! writes Secrets with mode 644 by default, behind root's link `..data`, in a directory that only the pod sees: others
+//! may read there, not write. The file descriptor that was checked is the one that is read.
 //!
-//! A password is the first line of its file, without its end (LF or CR LF; spaces count). It is not wiped from memory
-//! afterwards: a process that can read our memory can read the file.
+//! A password is the first line of its file, without the line end (LF or CR LF; spaces count). It is not wiped from
+//! memory afterwards: a process that can read our memory can read the file.
 
 use crate::input::{self, InputError, Kind};
 use crate::trust::{Caller, Distrust, Fault, Last, Place};
@@ -149,7 +149,7 @@ mod tests {
         path
     }
 
-    /// As the kubelet and a service manager lay secrets out. Only root's files may be let to a group or, behind `..data`, to others.
+    /// As the kubelet and systemd lay secrets out. Only root's files may be readable by a group or, behind `..data`, by others.
     #[test]
     fn a_mounted_secret_is_read_through_its_links_and_no_other_with_such_a_mode() {
         let dir = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ mod tests {
         ];
         assert_eq!(found[0], (0o600, true, true));
         assert_eq!(found[1..], expected.map(|(mode, (mounted, plain))| (mode, mounted, plain)));
-        // The kubelet's folder: others may write, and nobody may remove what is not theirs.
+        // The kubelet mounts a volume as a sticky directory (1777): others can create files, not rename or delete ours.
         file(&folder.join("..2026"), "token", b"x", 0o600);
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(Secret::from_file(&folder.join("token")).is_ok());
@@ -187,7 +187,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = file(dir.path(), "key", b"x", 0o600);
         if !rustix::process::geteuid().is_root() || std::os::unix::fs::chown(&path, Some(1000), None).is_err() {
-            return;
+            return wakewatt_testing::skipped(
+                "secret_of_another_user",
+                wakewatt_testing::Lacks::Root,
+                "gives a file away",
+            );
         }
         let why = Secret::from_file(&path).unwrap_err().to_string();
         assert!(why.contains("belongs to user 1000") && why.ends_with(&format!("chown 0 {}", path.display())), "{why}");

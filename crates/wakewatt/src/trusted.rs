@@ -26,23 +26,26 @@ pub(crate) fn text(name: &str, kind: Kind, used: Use) -> Result<String> {
     if !is_border {
         return Ok(input::read_text(Path::new(name), kind)?);
     }
-    Ok(input::text_of(open(name)?, Path::new(name), kind)?)
+    Ok(input::text_of(open(Path::new(name))?, Path::new(name), kind)?)
 }
 
-/// A file that another program will act by for root. One that cannot be opened is left to that program's own message.
-pub(crate) fn check(name: &str) -> Result<()> {
-    match open(name) {
+/// Refuses a file that another program (ssh, kubectl) obeys and that others can write, where the caller is root. That program
+/// opens it by its name again: no folder or link on the way is another user's, so nobody else can exchange it meanwhile.
+/// A file that cannot be opened is left to that program's own message.
+pub(crate) fn check(file: &Path) -> Result<()> {
+    match open(file) {
         Err(why) if rustix::process::geteuid().is_root() && code_of(&why) == Code::Refused => Err(why),
         _ => Ok(()),
     }
 }
 
-fn open(name: &str) -> Result<File> {
-    Caller::this_process().or_behind_sudo().open(Path::new(name)).map_err(|distrust| {
+fn open(file: &Path) -> Result<File> {
+    Caller::this_process().or_behind_sudo().open(file).map_err(|distrust| {
         let code = if matches!(distrust.fault, Fault::Unopened(_)) { Code::BadFile } else { Code::Refused };
         let advice = match code {
             Code::Refused => format!(
-                "; root would act by it: read it, then take a copy of your own, sudo install -m 0600 {name} /root/"
+                "; root would act by it: read it, then take a copy of your own, sudo install -m 0600 {} /root/",
+                file.display()
             ),
             _ => String::new(),
         };

@@ -1,7 +1,7 @@
-//! TLS of the agent: its certificate and key, and the CAs whose clients are admitted.
+//! TLS of the agent: its certificate and private key, and the CAs that client certificates are verified with.
 //!
-//! The key is read by the rule for secrets (`wakewatt_host::secret`). Certificate and CAs may be read by all and must belong to
-//! root or the agent's user, because whoever writes the CAs decides who is admitted.
+//! The key is read by the rule for secrets (`wakewatt_host::secret`). Certificate and CA file must belong to root or the
+//! agent's user and must not be writable by others: with another CA anybody could connect. Anybody may read them.
 //!
 //! A certificate that has expired, or is not valid yet, is used all the same, because clients decide whom they believe, and told as well.
 //!
@@ -268,7 +268,7 @@ mod tests {
         assert!(in_force() != before && said.lock().unwrap().last().unwrap() == "certificate: mended");
     }
 
-    /// At the start they are refused, with what to type; later what was read before stays in force.
+    /// Refused at startup with the command that repairs it; at a reload the previous files stay in use.
     #[test]
     fn a_key_that_others_read_and_cas_that_others_write_are_refused() {
         use std::os::unix::fs::{PermissionsExt, chown};

@@ -53,7 +53,8 @@ fn is_steady(knob: &str) -> bool {
 /// The files that do not hold what was found, with what they were last seen to hold, by our doing.
 pub(super) type Held = BTreeMap<String, String>;
 
-/// Leads from what is held to a set. A CPU that is offline is passed over: it keeps what it has, and runs nothing. After an error it is not known how far it came: the caller undoes.
+/// Leads from what is held to a set. A CPU that is offline is skipped: it keeps its values, and runs nothing.
+/// After an error it is not known how far it came: the caller undoes.
 pub(super) fn turn(hands: Hands<'_>, journal: &mut Journal, held: &mut Held, to: &Steady) -> Result<(), String> {
     let found: BTreeMap<String, String> =
         journal.entries.iter().filter_map(|e| Some((e.path.clone(), e.before.clone()?))).collect();

@@ -36,9 +36,9 @@ fn carrier(args: &SshArgs) -> Result<Option<Box<dyn Carrier>>> {
     let Some(name) = &args.ssh else { return Ok(None) };
     let text = trusted::text(name, input::HOSTS, Use::Acting)?;
     let nodes = hosts::parse(&text).map_err(|why| Failure::error(Code::BadFile, format!("{name}: {why}")))?;
-    // Its ProxyCommand is run; ssh itself checks the default file only.
+    // ssh runs its ProxyCommand, and checks only the default file itself.
     if let Some(file) = &args.ssh_config {
-        trusted::check(&file.to_string_lossy())?;
+        trusted::check(file)?;
     }
     let options = Options {
         config: args.ssh_config.clone(),
@@ -84,9 +84,9 @@ fn cluster(args: &KubernetesArgs) -> Result<Option<Box<dyn Carrier>>> {
 
 /// How kubectl is called.
 pub(super) fn kubectl(args: &KubernetesArgs) -> Result<Kubectl> {
-    // It may name a program that kubectl starts.
+    // kubectl starts the credential plugins that it names.
     if let Some(file) = &args.kubeconfig {
-        trusted::check(&file.to_string_lossy())?;
+        trusted::check(file)?;
     }
     Ok(Kubectl { context: args.context.clone(), kubeconfig: args.kubeconfig.clone(), ..Kubectl::default() })
 }
