@@ -44,6 +44,14 @@ impl Figure {
         }
     }
 
+    /// The option that names it, without what was given: that may hold a name.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Figure::Expression(_) => "--metric",
+            Figure::Pointer(_) => "--metric-json",
+        }
+    }
+
     /// As it was given.
     pub fn name(&self) -> String {
         match self {

@@ -77,7 +77,9 @@ pub fn runs(lab: Lab<'_>, mut plan: RunsPlan) -> Result<(LoadRun, Result<RunsEnd
     match &plan.figure {
         Some(figure) => {
             let way = if plan.better == Better::Lower { "lower" } else { "higher" };
-            run.remarks.push(format!("the figure of a run is what it printed by {}; {way} is better", figure.name()));
+            let option = figure.option();
+            run.remarks
+                .push(format!("the figure of a run is the number that {option} finds in its output; {way} is better"));
         }
         None => run.remarks.push("without --metric the figure of a run is runs per second".into()),
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use wakewatt_core::facts::Snapshot;
 use wakewatt_core::record::wtrace::{Header, StateTable, TableState};
 use wakewatt_core::samples::idle_pair::{IdlePair, WakeCause};
-use wakewatt_host::kernel_config;
+use wakewatt_host::{kernel_config, pseudonym};
 use wakewatt_probes::wake::{IdleRecord, WakeProbe};
 
 pub(super) fn now_s() -> u64 {
@@ -35,11 +35,10 @@ pub(super) fn pair_of(record: &IdleRecord) -> IdlePair {
 /// What the file says about this machine.
 pub(super) fn header(facts: &Snapshot, n_cpus: u32, plan: &RecordPlan, window_ns: u64, probe: &WakeProbe) -> Header {
     let uname = rustix::system::uname();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let header = Header {
         wakewatt: env!("CARGO_PKG_VERSION").into(),
         created_at_s: now_s(),
-        boot: boot.map(|b| b.trim().to_string()),
+        boot: pseudonym::of_this_boot(),
         kernel: uname.release().to_string_lossy().into_owned(),
         kernel_build: Some(uname.version().to_string_lossy().into_owned()),
         arch: uname.machine().to_string_lossy().into_owned(),

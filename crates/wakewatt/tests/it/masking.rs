@@ -255,11 +255,13 @@ fn no_canary_survives_in_any_file() {
     std::fs::write(host.path(), salted).unwrap();
     let host = host.path().to_str().unwrap();
     let (page, run_file, again) = (at("page.html"), at("r.run"), at("again.html"));
+    let (metric, printed) = (format!("{WORD} ([0-9]+)"), format!("echo {WORD} 5"));
     for args in [
         &["doctor", "--host", host, "-o", &page][..],
         &["doctor", "--host", host, "--no-report", "--save", &run_file],
         &["report", &run_file, "-o", &again, "--csv", &at("csv"), "--svg", &at("svg")],
         &["capture", "--host", host, "-o", &at("again.host")],
+        &["load", "--metric", &metric, "--repeat", "1", "--save", &at("load.run"), "--", "sh", "-c", &printed],
     ] {
         let said = crate::tool::run(args);
         assert_eq!(said.code, Some(0), "{args:?}: {said:?}");

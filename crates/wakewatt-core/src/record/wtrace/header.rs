@@ -11,7 +11,7 @@ pub struct Header {
     pub wakewatt: String,
     /// When the recording began, in seconds since 1970.
     pub created_at_s: u64,
-    /// Random name of the boot: times of one boot can be compared.
+    /// Name of the boot, from a keyed hash of the kernel's boot id: times of one boot can be compared.
     pub boot: Option<String>,
     /// `uname -r`: governor rules differ between stable releases.
     pub kernel: String,
