@@ -1,3 +1,5 @@
+//! Tests of what idle states a CPU can enter: switches, limits, governors, threads of a core, registers.
+
 use super::*;
 use crate::source::Tree;
 
